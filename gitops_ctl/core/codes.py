@@ -1,0 +1,237 @@
+"""Every error that a user can see, registered once.
+
+`GC` and four digits: 1xxx documents and history (cured in Git), 2xxx cluster, 3xxx Git transport and forge, 4xxx device,
+9xxx ours.  Slugs are for pages and metric labels.  Reasons are stored literally, because the contracts name them
+(gitops.md 4.5, 5.2, 22.2); nothing is derived from a slug.  Each code has a page under `docs/errors/`.
+"""
+
+import enum
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One explanation and one fix.  `reason` may stand on a condition, an event and a metric."""
+
+    number: int
+    slug: str
+    reason: str
+    fix: str
+
+
+class ErrorCode(enum.Enum):
+    """The registry.  Two codes never share a number or a slug; several may share a reason of a contract."""
+
+    # 10xx: documents
+    YAML_SYNTAX = Entry(1001, "yaml-syntax", "DocumentInvalid", "correct the YAML at this place")
+    KEY_NOT_A_STRING = Entry(1002, "key-not-a-string", "DocumentInvalid", "quote the key")
+    DUPLICATE_KEY = Entry(1003, "duplicate-key", "DocumentInvalid", "remove one of the two lines")
+    TAG_REFUSED = Entry(1004, "tag-refused", "DocumentInvalid", "write the value without a tag")
+    NUMBER_NOT_JSON = Entry(
+        1005, "number-not-json", "DocumentInvalid", "quote the value, or write a number that JSON can carry"
+    )
+    NOT_A_STRING = Entry(1006, "not-a-string", "DocumentInvalid", "quote the value")
+    DOCUMENT_TOO_LARGE = Entry(1007, "document-too-large", "DocumentInvalid", "split the document")
+    EXPANSION_LIMIT = Entry(
+        1008, "expansion-limit", "DocumentInvalid", "write the document without nested aliases or Lists"
+    )
+    NOT_AN_OBJECT = Entry(
+        1009,
+        "not-an-object",
+        "DocumentInvalid",
+        "give the document apiVersion, kind and metadata.name, or list its file in .gitops-ctlignore",
+    )
+    NOT_RESOLVED = Entry(
+        1010, "not-resolved", "DocumentInvalid", "render it before the commit, or list its file in .gitops-ctlignore"
+    )
+    ENCRYPTED = Entry(
+        1011, "encrypted", "DocumentInvalid", "refer to a Secret by name; encrypted files are not supported yet"
+    )
+    GENERATE_NAME = Entry(1012, "generate-name", "DocumentInvalid", "give the object a fixed metadata.name")
+    DUPLICATE_IDENTITY = Entry(1013, "duplicate-identity", "DocumentInvalid", "keep one of the two declarations")
+    STATUS_IGNORED = Entry(1014, "status-ignored", "DocumentInvalid", "remove the status block: it is never applied")
+    SCHEMA = Entry(1015, "schema", "DocumentInvalid", "change the value to what the schema allows")
+    KIND_UNKNOWN = Entry(
+        1016,
+        "kind-unknown",
+        "DocumentInvalid",
+        "put the CustomResourceDefinition into the repository, or correct apiVersion and kind",
+    )
+    RULE = Entry(1017, "rule", "DocumentInvalid", "change the document as the rule says")
+    REFERENCE = Entry(
+        1018, "reference", "DocumentInvalid", "add the object that is referred to, or correct the reference"
+    )
+    MERGE_KEY_REPEATED = Entry(1019, "merge-key-repeated", "DocumentInvalid", "give each list entry its own key")
+    RESERVED_METADATA = Entry(
+        1020, "reserved-metadata", "DocumentInvalid", "remove the label or annotation: the controller writes it"
+    )
+    ANNOTATION_INVALID = Entry(1021, "annotation-invalid", "DocumentInvalid", "correct the value of the annotation")
+    SCHEMA_REFUSED = Entry(
+        1022, "schema-refused", "DocumentInvalid", "use only local references and linear-time patterns in the schema"
+    )
+    PATH_REFUSED = Entry(
+        1023, "path-refused", "DocumentInvalid", "replace the symlink, submodule or LFS pointer by the file itself"
+    )
+    PLAIN_SECRET = Entry(
+        1024, "plain-secret", "DocumentInvalid", "keep secret values out of Git and refer to the Secret by name"
+    )
+    DEPENDENCY_CYCLE = Entry(1025, "dependency-cycle", "DocumentInvalid", "remove one of the dependencies of the cycle")
+    OWN_SOURCE = Entry(
+        1026,
+        "own-source",
+        "DocumentInvalid",
+        "remove it: a GitSource is created by bootstrap, not from its own repository",
+    )
+    MISPLACED = Entry(1027, "misplaced", "DocumentInvalid", "move the document to the folder that its kind needs")
+
+    # 11xx: history and authority
+    UNSIGNED = Entry(1101, "unsigned", "Unsigned", "sign the commit and push again")
+    BAD_SIGNATURE = Entry(1102, "bad-signature", "BadSignature", "sign the commit again")
+    UNKNOWN_SIGNER = Entry(1103, "unknown-signer", "UnknownSigner", "sign with a key that the trust policy lists")
+    REVOKED_SIGNER = Entry(1104, "revoked-signer", "RevokedSigner", "sign with a key that is not revoked")
+    COMMITTER_MISMATCH = Entry(
+        1105, "committer-mismatch", "CommitterMismatch", "commit with one of the e-mail addresses of the policy"
+    )
+    PATH_NOT_AUTHORISED = Entry(
+        1106, "path-not-authorised", "PathNotAuthorised", "let an entitled person sign, or change the policy first"
+    )
+    NEEDS_FORGE_REVIEWS = Entry(
+        1107,
+        "needs-forge-reviews",
+        "NeedsForgeReviews",
+        "approve the pull request at its head, or merge on a workstation",
+    )
+    MALFORMED_OBJECT = Entry(
+        1108, "malformed-object", "MalformedObject", "make the commit again with an ordinary Git client"
+    )
+    UNSUPPORTED_FORMAT = Entry(1109, "unsupported-format", "UnsupportedFormat", "sign with SSH or OpenPGP")
+    OBJECT_TOO_LARGE = Entry(1110, "object-too-large", "ObjectTooLarge", "make the object smaller")
+    POLICY_INVALID = Entry(1111, "policy-invalid", "PolicyInvalid", "correct the trust policy")
+    SIGNATURE_IN_FUTURE = Entry(
+        1112, "signature-in-future", "SignatureInFuture", "correct the signer's clock; it is tried again by itself"
+    )
+    HISTORY_REWRITTEN = Entry(1113, "history-rewritten", "HistoryRewritten", "bring the branch back, or pin a new root")
+    VERIFICATION_IN_PROGRESS = Entry(1114, "verification-in-progress", "VerificationInProgress", "wait")
+    HISTORY_UNAVAILABLE = Entry(
+        1115,
+        "history-unavailable",
+        "HistoryUnavailable",
+        "let the server give the history between the last accepted commit and the tip",
+    )
+
+    # 12xx: held objects
+    CONSENT_MISSING = Entry(1201, "consent-missing", "ConsentMissing", "commit the consent")
+    IDENTITY_MISMATCH = Entry(
+        1202, "identity-mismatch", "IdentityMismatch", "leave the name out, or let the named person sign"
+    )
+    NOT_FROM_GIT = Entry(1203, "not-from-git", "NotFromGit", "commit the value")
+    HISTORIC_ROLLOUT = Entry(1204, "historic-rollout", "HistoricRollout", "remove the blocks and request anew")
+
+    # 20xx: the API server
+    UNAVAILABLE = Entry(2001, "unavailable", "Unavailable", "wait; it is tried again by itself")
+    REPLY_LOST = Entry(2002, "reply-lost", "Unavailable", "wait; it is tried again by itself")
+    RATE_LIMITED = Entry(2003, "rate-limited", "Unavailable", "wait; it is tried again by itself")
+    BLOCKED = Entry(2004, "blocked", "Blocked", "see the message")
+    FORBIDDEN = Entry(2005, "forbidden", "Forbidden", "grant the right that the message names")
+    NOT_FOUND = Entry(2006, "not-found", "NotFound", "create the object that the message names")
+    CONFLICT = Entry(2007, "conflict", "Conflict", "wait; it is planned again by itself")
+    REFUSED = Entry(2008, "refused", "ApplyRefused", "change the document as the server says")
+    KIND_NOT_SERVED = Entry(2009, "kind-not-served", "DependencyNotReady", "install the CustomResourceDefinition")
+    UNAUTHENTICATED = Entry(2010, "unauthenticated", "Forbidden", "renew the credentials")
+    LEADERSHIP_LOST = Entry(2011, "leadership-lost", "LeadershipLost", "nothing: another replica goes on")
+    CLUSTER_UNREACHABLE = Entry(
+        2012, "cluster-unreachable", "ClusterUnreachable", "make the API server reachable, or correct the kubeconfig"
+    )
+    CRD_OUTDATED = Entry(2013, "crd-outdated", "CrdOutdated", "apply the CustomResourceDefinitions of this release")
+    GONE = Entry(2014, "version-expired", "Unavailable", "nothing: the list is read again")
+
+    # 21xx: sync
+    OWNED_ELSEWHERE = Entry(2101, "owned-elsewhere", "OwnedElsewhere", "remove the object from the other Sync first")
+    FIELD_CONFLICT = Entry(
+        2102,
+        "field-conflict",
+        "FieldConflict",
+        "remove the field from Git, let the other manager release it, or annotate the object with gitops-ctl.dev/apply: Override",
+    )
+    RECREATE_REQUIRED = Entry(
+        2103,
+        "recreate-required",
+        "RecreateRequired",
+        "commit the annotation gitops-ctl.dev/recreate with the UID of the live object",
+    )
+    APPLY_REFUSED = Entry(2104, "apply-refused", "ApplyRefused", "change the document as the server says")
+    DEPENDENCY_NOT_READY = Entry(2105, "dependency-not-ready", "DependencyNotReady", "wait; it goes on by itself")
+    PRUNE_BLOCKED = Entry(
+        2106,
+        "prune-blocked",
+        "PruneBlocked",
+        "commit gitops-ctl.dev/allow-prune with the digest of the set, or bring the documents back",
+    )
+    PRUNE_FAILED = Entry(2107, "prune-failed", "PruneFailed", "see the message; the delete is tried again")
+    HEALTH_CHECK_FAILED = Entry(
+        2108, "health-check-failed", "HealthCheckFailed", "look at the objects that the message names"
+    )
+    SOURCE_NOT_FOUND = Entry(2109, "source-not-found", "SourceNotFound", "create the GitSource in the same namespace")
+    SOURCE_NOT_TRUSTED = Entry(2110, "source-not-trusted", "SourceNotTrusted", "give the GitSource a trust root")
+    SOURCE_NOT_ACCEPTED = Entry(
+        2111, "source-not-accepted", "SourceNotAccepted", "see the GitSource for what was refused"
+    )
+    FIGHTING = Entry(2112, "fighting", "Fighting", "let only one of the two write the field")
+    SUSPENDED = Entry(2113, "suspended", "Suspended", "resume it")
+    OBJECTS_HELD = Entry(2114, "objects-held", "ObjectsHeld", "see status.held, or explain one of the objects")
+    HIDDEN_IN_GIT = Entry(2115, "hidden-in-git", "HiddenInGit", "take the file out of .gitops-ctlignore, or delete it")
+
+    # 30xx: Git transport
+    URL_REFUSED = Entry(3001, "url-refused", "UrlRefused", "use https://host/path or ssh://user@host/path")
+    AUTHENTICATION_FAILED = Entry(
+        3002, "authentication-failed", "AuthenticationFailed", "correct the credentials Secret"
+    )
+    HOST_KEY_REFUSED = Entry(
+        3003, "host-key-refused", "HostKeyRefused", "put the server's host key into the known_hosts ConfigMap"
+    )
+    CERTIFICATE_REFUSED = Entry(
+        3004,
+        "certificate-refused",
+        "CertificateRefused",
+        "put the server's CA into the ConfigMap, or renew the certificate",
+    )
+    FETCH_TIMEOUT = Entry(3005, "fetch-timeout", "FetchTimeout", "raise spec.timeout, or look at the server")
+    FETCH_TOO_LARGE = Entry(
+        3006, "fetch-too-large", "FetchTooLarge", "raise spec.limits, or make the repository smaller"
+    )
+    FETCH_FAILED = Entry(3007, "fetch-failed", "FetchFailed", "see the message; it is tried again")
+    REF_NOT_FOUND = Entry(3008, "ref-not-found", "RefNotFound", "push the branch or tag, or correct spec.ref")
+    CREDENTIALS_MISSING = Entry(
+        3009, "credentials-missing", "CredentialsMissing", "create the Secret that the message names"
+    )
+    WEBHOOK_REFUSED = Entry(3010, "webhook-refused", "WebhookRefused", "send a signed push event")
+    REPOSITORY_DAMAGED = Entry(
+        3011, "repository-damaged", "RepositoryDamaged", "nothing: the local copy is fetched anew"
+    )
+    TREE_LIMIT = Entry(3012, "tree-limit", "FetchTooLarge", "raise spec.limits, or make the tree smaller")
+
+    # 90xx: ours, and the local system
+    INTERNAL = Entry(9001, "internal", "InternalError", "report it with the log lines of this reconcile")
+    USAGE = Entry(9002, "usage", "Usage", "see --help")
+    TOOL_MISSING = Entry(9003, "tool-missing", "ToolMissing", "install it with the command that the message names")
+    DISK_SHORT = Entry(9004, "disk-short", "DiskShort", "free disk space")
+    MEMORY_SHORT = Entry(9005, "memory-short", "MemoryShort", "free memory")
+    LOCAL_SYSTEM = Entry(9006, "local-system", "LocalSystem", "see the log file that the message names")
+    LOCAL_BUSY = Entry(9007, "local-busy", "LocalBusy", "wait for the other process")
+
+    @property
+    def label(self) -> str:
+        """`GC1003`."""
+        return f"GC{self.value.number}"
+
+    @property
+    def slug(self) -> str:
+        return self.value.slug
+
+    @property
+    def reason(self) -> str:
+        return self.value.reason
+
+    @property
+    def fix(self) -> str:
+        return self.value.fix
