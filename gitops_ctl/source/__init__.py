@@ -1,0 +1,1 @@
+"""The GitSource controller: fetch a ref, judge its history, accept revisions, hand them to whoever applies."""

@@ -1,0 +1,133 @@
+"""Push webhooks of GitHub, GitLab, Gitea and Forgejo: a signed hint that shortens the wait for the next poll.
+
+The payload is never data (gitops.md, sections 2.1 and 18.3 row 10; fault H20).  A delivery is read under a byte and a time
+limit, its signature is compared in constant time, and then one thing happens: the source is polled now.  Which sources
+exist is not told: an unknown source and a wrong signature get the same answer.
+"""
+
+import asyncio
+import hashlib
+import hmac
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from aiohttp import web
+
+from gitops_ctl.core.clock import Clock
+from gitops_ctl.core.ids import NamespacedName
+
+BODY_LIMIT_BYTES: Final = 1024 * 1024
+READ_TIMEOUT_S: Final = 10.0
+MIN_INTERVAL_S: Final = 1.0
+"""Least time between two polls that deliveries ask for, per source: a replay storm costs one poll a second."""
+
+MAX_TRACKED_SOURCES: Final = 10_000
+
+SecretOf = Callable[[NamespacedName], Awaitable[bytes | None]]
+"""The webhook secret of a source; None when the source is unknown or has no webhook."""
+
+Trigger = Callable[[NamespacedName], None]
+
+
+def is_signed(headers: Mapping[str, str], *, body: bytes, secret: bytes) -> bool:
+    """Whether one of the vendors' signatures over `body` was made with `secret`.
+
+    GitHub, Gitea and Forgejo send an HMAC-SHA256 of the body; GitLab sends the secret itself.  Every comparison takes the
+    same time wherever the values differ.
+    """
+    if not secret:
+        return False
+    expected = hmac.new(secret, body, hashlib.sha256).hexdigest().encode()
+    github = headers.get("X-Hub-Signature-256", "").removeprefix("sha256=").encode()
+    gitea = (headers.get("X-Gitea-Signature") or headers.get("X-Forgejo-Signature") or "").encode()
+    gitlab = headers.get("X-Gitlab-Token", "").encode()
+    matches = [
+        hmac.compare_digest(github, expected),
+        hmac.compare_digest(gitea, expected),
+        hmac.compare_digest(gitlab, secret),
+    ]
+    return any(matches)
+
+
+def is_push(headers: Mapping[str, str]) -> bool:
+    """Whether the vendor calls the delivery a push; everything else is acknowledged and left alone."""
+    event = (
+        headers.get("X-GitHub-Event")
+        or headers.get("X-Gitea-Event")
+        or headers.get("X-Forgejo-Event")
+        or headers.get("X-Gitlab-Event")
+        or ""
+    )
+    return event.lower() in ("push", "create", "push hook", "tag push hook")
+
+
+@dataclass(slots=True)
+class DeliveryPace:
+    """Remembers when each source was last triggered; bounded, the oldest goes first."""
+
+    min_interval_s: float = MIN_INTERVAL_S
+    _last: OrderedDict[NamespacedName, float] = field(default_factory=OrderedDict)
+
+    def admits(self, source: NamespacedName, *, now_s: float) -> bool:
+        last = self._last.get(source)
+        if last is not None and now_s - last < self.min_interval_s:
+            return False
+        self._last[source] = now_s
+        self._last.move_to_end(source)
+        if len(self._last) > MAX_TRACKED_SOURCES:
+            self._last.popitem(last=False)
+        return True
+
+
+async def read_limited(request: web.Request, *, limit_bytes: int) -> bytes | None:
+    """The body, or None as soon as it is longer than the limit: no more is read than that."""
+    declared = request.content_length
+    if declared is not None and declared > limit_bytes:
+        return None
+    body = bytearray()
+    async for chunk in request.content.iter_any():
+        body += chunk
+        if len(body) > limit_bytes:
+            return None
+    return bytes(body)
+
+
+def webhook_app(*, secret_of: SecretOf, trigger: Trigger, clock: Clock) -> web.Application:
+    """The endpoint `POST /hooks/<namespace>/<name>`.
+
+    Answers: 202 the source is polled now (or was, within the last second), 200 an event that is no push, 401 no valid
+    signature or no such source, 408 the body did not come in time, 413 the body is too long.
+    """
+    pace = DeliveryPace()
+
+    async def deliver(request: web.Request) -> web.Response:
+        source = NamespacedName(request.match_info["namespace"], request.match_info["name"])
+        try:
+            async with asyncio.timeout(READ_TIMEOUT_S):
+                body = await read_limited(request, limit_bytes=BODY_LIMIT_BYTES)
+        except TimeoutError:
+            return _answer(408, "the body did not arrive in time")
+        if body is None:
+            return _answer(413, f"the body is longer than {BODY_LIMIT_BYTES} bytes")
+        secret = await secret_of(source)
+        if not is_signed(request.headers, body=body, secret=secret or b"") or secret is None:
+            return _answer(401, "no valid signature")
+        if not is_push(request.headers):
+            return _answer(200, "not a push; nothing to do")
+        if pace.admits(source, now_s=clock.boot_s()):
+            trigger(source)
+        return _answer(202, "polled")
+
+    app = web.Application(client_max_size=BODY_LIMIT_BYTES)
+    app.router.add_post("/hooks/{namespace}/{name}", deliver)
+    return app
+
+
+def _answer(status: int, text: str) -> web.Response:
+    response = web.Response(status=status, text=f"{text}\n")
+    if status in (408, 413):
+        # What is left of the body is not read: the connection cannot carry another request.
+        response.force_close()
+    return response

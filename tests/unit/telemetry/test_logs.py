@@ -1,0 +1,32 @@
+"""No log line carries a credential, whatever field it arrives in."""
+
+import io
+import json
+
+import pytest
+
+from gitops_ctl.telemetry.logs import configure_logs, logger
+
+PLANTED = "S3cr3tPlanted0123456789"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"error": f"cannot fetch https://user:{PLANTED}@git.example.net/a.git"}, id="url"),
+        pytest.param({"error": f"Authorization: Bearer {PLANTED}"}, id="bearer"),
+        pytest.param({"error": f"password={PLANTED}"}, id="assignment"),
+        pytest.param({"request": {"password": PLANTED}}, id="member"),
+        pytest.param({"object": {"apiVersion": "v1", "kind": "Secret", "data": {"a": PLANTED}}}, id="secret"),
+        pytest.param({"identity": PLANTED.encode()}, id="bytes"),
+        pytest.param({"items": [f"token: {PLANTED}"]}, id="list"),
+        pytest.param({"error": ValueError(f"token={PLANTED}")}, id="exception"),
+    ],
+)
+def test_H22_a_planted_secret_is_in_no_log_line(fields: dict[str, object]) -> None:
+    stream = io.StringIO()
+    configure_logs(json_lines=True, stream=stream)
+    logger("test").warning("fetch failed", **fields)
+    line = stream.getvalue()
+    assert PLANTED not in line
+    assert json.loads(line)["event"] == "fetch failed"
