@@ -1,0 +1,1 @@
+"""The kinds of gitops-ctl: models, their CustomResourceDefinitions, and the schemas that editors read."""

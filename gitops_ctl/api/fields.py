@@ -1,0 +1,152 @@
+"""Field types that several kinds share.  Every text has a length limit and a pattern that RE2, Rust and ECMA read alike."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from gitops_ctl.api.model import RULES_KEY, Model
+from gitops_ctl.core.clock import from_rfc3339
+from gitops_ctl.core.conditions import MESSAGE_LIMIT
+from gitops_ctl.core.duration import DURATION_PATTERN, to_seconds
+
+LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+COMMIT_PATTERN = r"^[0-9a-f]{40}$"
+DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
+TIMESTAMP_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$"
+
+# A path segment is neither empty nor `.` nor `..`, and holds no control character.
+_SEGMENT = r"(\.?[^./\x00-\x1f\x7f]|\.\.[^/\x00-\x1f\x7f])[^/\x00-\x1f\x7f]*"
+PATH_PATTERN = rf"^{_SEGMENT}(/{_SEGMENT})*$"
+FOLDER_PATTERN = rf"^({_SEGMENT}(/{_SEGMENT})*)?$"
+
+DnsLabel = Annotated[str, Field(min_length=1, max_length=63, pattern=LABEL_PATTERN)]
+DnsName = Annotated[str, Field(min_length=1, max_length=253, pattern=NAME_PATTERN)]
+DataKey = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")]
+KindName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
+GroupName = Annotated[
+    str, Field(max_length=253, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$")
+]
+"""An API group; the core group is the empty text."""
+
+CommitId = Annotated[str, Field(min_length=40, max_length=40, pattern=COMMIT_PATTERN)]
+Digest = Annotated[str, Field(min_length=71, max_length=71, pattern=DIGEST_PATTERN)]
+FolderPath = Annotated[str, Field(max_length=1024, pattern=FOLDER_PATTERN)]
+FilePath = Annotated[str, Field(min_length=1, max_length=4096, pattern=PATH_PATTERN)]
+ObjectName = Annotated[str, Field(min_length=1, max_length=640)]
+"""`<Kind>.<group>/<namespace>/<name>` of an object; without the namespace for cluster-scoped ones."""
+
+ShortText = Annotated[str, Field(max_length=256)]
+LongText = Annotated[str, Field(max_length=1000)]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Generation = Annotated[int, Field(ge=0, le=2**53)]
+
+
+def _is_a_moment(text: str) -> str:
+    try:
+        from_rfc3339(text)
+    except ValueError:
+        raise PydanticCustomError("timestamp", "must be an RFC 3339 time such as 2026-11-30T08:00:00Z") from None
+    return text
+
+
+Timestamp = Annotated[
+    str,
+    Field(max_length=35, pattern=TIMESTAMP_PATTERN, json_schema_extra={"format": "date-time"}),
+    AfterValidator(_is_a_moment),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRule:
+    """A CEL rule on one text value with its Python twin."""
+
+    expression: str
+    message: str
+    holds: Callable[[str], bool]
+
+    def _checked(self, text: str) -> str:
+        if not self.holds(text):
+            raise PydanticCustomError("rule", "{message}", {"message": self.message})
+        return text
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        schema[RULES_KEY] = [*schema.get(RULES_KEY, []), {"rule": self.expression, "message": self.message}]
+        return schema
+
+
+def duration_within(low: str, high: str) -> ValueRule:
+    """The rule that a duration lies between two others, both included."""
+    return ValueRule(
+        expression=f"duration(self) >= duration('{low}') && duration(self) <= duration('{high}')",
+        message=f"must be between {low} and {high}",
+        holds=lambda text: to_seconds(low) <= to_seconds(text) <= to_seconds(high),
+    )
+
+
+_DURATION = Field(min_length=2, max_length=20, pattern=DURATION_PATTERN)
+PollInterval = Annotated[str, _DURATION, duration_within("5s", "24h")]
+SyncInterval = Annotated[str, _DURATION, duration_within("30s", "24h")]
+Timeout = Annotated[str, _DURATION, duration_within("1s", "1h")]
+
+
+class SecretRef(Model):
+    """A Secret of the same namespace."""
+
+    name: DnsName
+
+
+class SecretKeyRef(Model):
+    """One key of a Secret of the same namespace."""
+
+    name: DnsName
+    key: DataKey = "kubeconfig"
+
+
+class ConfigMapRef(Model):
+    """A ConfigMap of the same namespace."""
+
+    name: DnsName
+
+
+class ConditionEntry(Model):
+    """One condition in the kstatus convention."""
+
+    type: Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
+    status: Literal["True", "False", "Unknown"]
+    reason: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Z][A-Za-z0-9]*$")]
+    message: Annotated[str, Field(max_length=MESSAGE_LIMIT)] = ""
+    observed_generation: Generation = 0
+    last_transition_time: Timestamp
+
+
+Conditions = Annotated[
+    tuple[ConditionEntry, ...],
+    Field(
+        max_length=16,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    ),
+]
+
+
+class ObjectMeta(Model):
+    """The part of an object's metadata that our controllers read."""
+
+    name: DnsName
+    namespace: Annotated[str, Field(max_length=63)] = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    annotations: Mapping[str, str] = Field(default_factory=dict)
+    finalizers: tuple[str, ...] = ()

@@ -1,0 +1,54 @@
+"""Names that are written into objects: group, labels, annotations, finalizer, field managers (gitops.md, sections 7.2 and 22.4)."""
+
+from typing import Final
+
+GROUP: Final = "gitops-ctl.dev"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = "gitops-ctl.dev/v1alpha1"
+
+LABEL_OWNER: Final = f"{GROUP}/owner"
+"""Short hash of the owner id: what informers select on."""
+
+ANNOTATION_OWNER_ID: Final = f"{GROUP}/owner-id"
+"""Owner id and the identity of the object that the mark belongs to."""
+
+ANNOTATION_INTRODUCED_BY: Final = f"{GROUP}/introduced-by"
+"""`<verb>=<person>` of the authorising fields, comma list."""
+
+ANNOTATION_INTRODUCED_COMMIT: Final = f"{GROUP}/introduced-commit"
+"""`<verb>=<commit>`, in the order of `introduced-by`."""
+
+ANNOTATION_APPLY: Final = f"{GROUP}/apply"
+ANNOTATION_DEPENDS_ON: Final = f"{GROUP}/depends-on"
+ANNOTATION_PRUNE: Final = f"{GROUP}/prune"
+ANNOTATION_PROPAGATION: Final = f"{GROUP}/propagation"
+ANNOTATION_RECREATE: Final = f"{GROUP}/recreate"
+ANNOTATION_ALLOW_PRUNE: Final = f"{GROUP}/allow-prune"
+
+ANNOTATION_REQUESTED_AT: Final = f"{GROUP}/requested-at"
+"""Written in the cluster by a person who wants a pass now; any value."""
+
+WRITTEN_BY_CONTROLLER: Final = frozenset(
+    {LABEL_OWNER, ANNOTATION_OWNER_ID, ANNOTATION_INTRODUCED_BY, ANNOTATION_INTRODUCED_COMMIT}
+)
+"""Labels and annotations that a document in Git must not carry."""
+
+CONSENT_ANNOTATIONS: Final = frozenset({ANNOTATION_ALLOW_PRUNE, ANNOTATION_RECREATE})
+"""Annotations whose change in Git has the verb `consent`."""
+
+APPLY_MODES: Final = ("Override", "IfNotPresent", "Ignore")
+PROPAGATION_POLICIES: Final = ("Foreground", "Background", "Orphan")
+PRUNE_DISABLED: Final = "disabled"
+
+FINALIZER: Final = f"{GROUP}/finalizer"
+FIELD_MANAGER: Final = "gitops-ctl"
+"""Manager of everything that a Sync applies."""
+
+FIELD_MANAGER_STATUS: Final = "gitops-ctl-status"
+"""Manager of the status of our own kinds."""
+
+SYSTEM_NAMESPACE: Final = "gitops-ctl-system"
+"""Where the manager runs unless the chart is told otherwise."""
+
+POLICY_PATH: Final = ".gitops-ctl/trust.yaml"
+"""Default place of the trust policy in a repository."""
