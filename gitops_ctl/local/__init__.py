@@ -1,0 +1,1 @@
+"""A working system on one machine: the real control plane as ordinary processes on the loopback address."""

@@ -1,0 +1,202 @@
+"""The process behind `gitops-ctl up`: runs one control plane, and ends with it.
+
+Run as `python -m gitops_ctl.local.supervisor` with a JSON job as its only argument.  It stops everything when it gets SIGTERM or
+SIGINT, when a component ends by itself, and when the process that the job names as its owner is gone.  When it is killed itself, the
+kernel kills the components.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gitops_ctl.core.clock import Clock, SystemClock, to_rfc3339
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import GitopsError, TerminalError
+from gitops_ctl.local.binaries import Binaries
+from gitops_ctl.local.controlplane import ControlPlane, Options
+from gitops_ctl.local.recipes import KUBERNETES
+from gitops_ctl.local.state import SystemFolder, SystemState
+from gitops_ctl.local.supervise import log_tail
+
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to run.  `owner` is the process id whose end also ends the system, 0 for none."""
+
+    directory: Path
+    binaries: Binaries
+    options: Options
+    owner: int = 0
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), default=str)
+
+    @staticmethod
+    def from_json(text: str) -> "Job":
+        tree = json.loads(text)
+        binaries = Binaries(**{name: Path(path) for name, path in tree["binaries"].items()})
+        return Job(Path(tree["directory"]), binaries, Options(**tree["options"]), tree["owner"])
+
+
+async def supervise(job: Job, *, clock: Clock) -> str:
+    """Run the system until something ends it; returns the reason, empty when it was asked to stop.
+
+    Raises:
+        GitopsError: it did not start, or another process runs it.
+    """
+    folder = SystemFolder(job.directory)
+    with folder.held():
+        plane = ControlPlane(job.binaries, job.directory, options=job.options, clock=clock)
+        ends = [
+            asyncio.create_task(_asked_to_stop(), name="signal"),
+            asyncio.create_task(_gone(job.owner), name="owner"),
+        ]
+        try:
+            # A stop that is asked for while it starts counts at once.
+            start = asyncio.create_task(plane.start())
+            await _first(start, *ends)
+            if not start.done():
+                start.cancel()
+                await asyncio.gather(start, return_exceptions=True)
+                return ""
+            start.result()
+            folder.write_state(_state(job, plane))
+            _log(clock, "ready at", plane.url)
+            exit_ = asyncio.create_task(plane.first_exit())
+            await _first(exit_, *ends)
+            if not exit_.done():
+                return ""
+            ended = exit_.result()
+            return f"{ended.name} {ended.cause}; all components are stopped; its log: {ended.log}"
+        finally:
+            folder.clear_state()
+            await plane.stop()
+            for task in ends:
+                task.cancel()
+
+
+async def start_supervisor(job: Job, *, clock: Clock) -> SystemState:
+    """Start the supervisor in the background and return when its system is ready.
+
+    Raises:
+        TerminalError: it did not become ready (LOCAL_SYSTEM); nothing is left running.
+    """
+    folder = SystemFolder(job.directory)
+    folder.create()
+    folder.logs.mkdir(exist_ok=True)
+    log = folder.logs / "supervisor.log"
+    with log.open("ab") as stream:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "gitops_ctl.local.supervisor",
+            job.to_json(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            cwd="/",
+            start_new_session=True,
+        )
+    try:
+        while process.returncode is None:
+            state = folder.state()
+            if state is not None and state.supervisor == process.pid:
+                return state
+            await clock.sleep(_POLL_S)
+    except BaseException:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+        raise
+    raise TerminalError(
+        f"the local system did not start: {log_tail(log, lines=3)}", code=ErrorCode.LOCAL_SYSTEM, subject=str(log)
+    )
+
+
+async def stop_supervisor(folder: SystemFolder, state: SystemState, *, clock: Clock, timeout_s: float = 30.0) -> None:
+    """Ask the supervisor to stop and wait until nothing of the system runs.
+
+    Raises:
+        TerminalError: it did not stop in time (LOCAL_SYSTEM).
+    """
+    with suppress(ProcessLookupError):
+        os.kill(state.supervisor, signal.SIGTERM)
+    deadline_s = clock.boot_s() + timeout_s
+    while folder.is_held():
+        if clock.boot_s() > deadline_s:
+            raise TerminalError(
+                f"process {state.supervisor} did not stop within {timeout_s:g} s",
+                code=ErrorCode.LOCAL_SYSTEM,
+                subject=str(folder.logs / "supervisor.log"),
+            )
+        await clock.sleep(_POLL_S)
+
+
+async def _first(*tasks: "asyncio.Task[Any]") -> None:
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+
+async def _asked_to_stop() -> None:
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    await asked.wait()
+
+
+async def _gone(pid: int) -> None:
+    """Return when process `pid` ends; never for 0."""
+    if pid == 0:
+        await asyncio.Event().wait()
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(descriptor, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+def _state(job: Job, plane: ControlPlane) -> SystemState:
+    return SystemState(
+        kind="processes",
+        url=plane.url,
+        kubeconfig=str(plane.folder.admin_kubeconfig),
+        version=KUBERNETES.version,
+        supervisor=os.getpid(),
+        pids=dict(plane.pids),
+        audit_log=str(plane.folder.logs / "audit.log") if job.options.audit else "",
+    )
+
+
+def _log(clock: Clock, *words: str) -> None:
+    print(to_rfc3339(clock.wall()), *words, file=sys.stderr, flush=True)
+
+
+def _run(main: Coroutine[Any, Any, str]) -> int:
+    clock = SystemClock()
+    try:
+        reason = asyncio.run(main)
+    except GitopsError as error:
+        _log(clock, f"error {error.code.label} {error.code.slug}: {error.message}", f"({error.subject})")
+        return 1
+    _log(clock, reason or "stopped")
+    return 1 if reason else 0
+
+
+if __name__ == "__main__":
+    sys.exit(_run(supervise(Job.from_json(sys.argv[1]), clock=SystemClock())))
