@@ -1,0 +1,1 @@
+"""The Kubernetes runtime: transport, informers, queue, leases, events and status, on asyncio and plain JSON trees."""
