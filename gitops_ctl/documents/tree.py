@@ -1,0 +1,115 @@
+"""Which files of a tree are documents (gitops.md, section 5.1).
+
+`*.yaml`, `*.yml` and `*.json` under a path; names that begin with a dot are skipped; `.gitops-ctlignore` leaves files out.
+Symlinks, submodules and odd names are reported, never followed.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.documents.ignore import IGNORE_FILE, IgnoreRules
+from gitops_ctl.documents.problem import Problem, Severity
+
+DOCUMENT_SUFFIXES: Final = (".yaml", ".yml", ".json")
+CONTROL_FOLDER: Final = ".gitops-ctl"
+"""Trust policy and consents lie here, at the root of the repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFile:
+    """One entry of a tree or a folder: what Git calls mode (octal text) and id; the id is empty outside of Git."""
+
+    path: str
+    mode: int
+    id: str = ""
+
+    @property
+    def is_regular(self) -> bool:
+        return self.mode & _FORMAT == _REGULAR
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The files of a path.
+
+    Attributes:
+        files: documents, by path.
+        hidden: what would be a document, were it not ignored, by path.
+    """
+
+    files: tuple[TreeFile, ...]
+    hidden: tuple[TreeFile, ...]
+    problems: tuple[Problem, ...]
+
+
+_FORMAT: Final = 0o170000
+_REGULAR: Final = 0o100000
+_SYMLINK: Final = 0o120000
+_SUBMODULE: Final = 0o160000
+
+
+def is_document_name(path: str) -> bool:
+    """By the suffix; case counts, as everywhere in Git."""
+    return path.endswith(DOCUMENT_SUFFIXES)
+
+
+def is_ignore_file(path: str) -> bool:
+    """True for a `.gitops-ctlignore` in any folder."""
+    return path.rpartition("/")[2] == IGNORE_FILE
+
+
+def select(entries: Iterable[TreeFile], *, path: str, ignores: Sequence[IgnoreRules]) -> Selection:
+    """Sort the entries below `path` into documents, hidden ones and problems."""
+    files: list[TreeFile] = []
+    hidden: list[TreeFile] = []
+    problems = [problem for rules in ignores for problem in rules.problems]
+    by_folder = {rules.folder: rules for rules in ignores}
+    for entry in sorted(entries, key=lambda entry: entry.path):
+        if _is_skipped(entry.path, below=path):
+            continue
+        if _is_ignored(entry.path, by_folder):
+            if is_document_name(entry.path):
+                hidden.append(entry)
+            continue
+        problem = _path_problem(entry)
+        if problem is not None:
+            problems.append(problem)
+        elif is_document_name(entry.path):
+            files.append(entry)
+    return Selection(tuple(files), tuple(hidden), tuple(problems))
+
+
+def _is_skipped(file: str, *, below: str) -> bool:
+    if below and not file.startswith(f"{below}/"):
+        return file != below
+    inside = file[len(below) + 1 :] if below else file
+    return inside.startswith(".") or "/." in inside
+
+
+def _is_ignored(file: str, by_folder: dict[str, IgnoreRules]) -> bool:
+    if not by_folder:
+        return False
+    folder = file
+    while folder:
+        folder = folder.rpartition("/")[0]
+        rules = by_folder.get(folder)
+        if rules is not None and rules.hides(file):
+            return True
+    return False
+
+
+def _path_problem(entry: TreeFile) -> Problem | None:
+    name = entry.path.rpartition("/")[2]
+    kind = {_SYMLINK: "a symlink", _SUBMODULE: "a submodule"}.get(entry.mode & _FORMAT)
+    if kind is not None:
+        # Without a document's suffix nothing that was declared can hide behind it.
+        severity: Severity = "error" if is_document_name(name) else "warning"
+        message = f"{kind} is not followed"
+        return Problem(ErrorCode.PATH_REFUSED, message, entry.path, severity=severity)
+    if is_document_name(name) and (not entry.path.isprintable() or "\\" in entry.path):
+        hint = "rename it to printable characters without a backslash"
+        shown = entry.path.encode("unicode_escape").decode()
+        return Problem(ErrorCode.PATH_REFUSED, "the name of the file is not printable", shown, hint=hint)
+    return None
