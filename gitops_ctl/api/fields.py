@@ -83,6 +83,32 @@ class ValueRule:
         return schema
 
 
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A list whose items are told apart by one member, or, without `key`, by themselves; the server merges it so."""
+
+    key: str = ""
+
+    def _checked(self, items: tuple[object, ...]) -> tuple[object, ...]:
+        keys = [getattr(item, self.key) if self.key else item for item in items]
+        if len(set(keys)) != len(keys):
+            raise PydanticCustomError("duplicate", "must not name the same {what} twice", {"what": self.key or "item"})
+        return items
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        schema["x-kubernetes-list-type"] = "map" if self.key else "set"
+        if self.key:
+            schema["x-kubernetes-list-map-keys"] = [self.key]
+        return schema
+
+
+UNIQUE = Keyed()
+
+
 def duration_within(low: str, high: str) -> ValueRule:
     """The rule that a duration lies between two others, both included."""
     return ValueRule(
@@ -130,10 +156,8 @@ class ConditionEntry(Model):
 
 Conditions = Annotated[
     tuple[ConditionEntry, ...],
-    Field(
-        max_length=16,
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    ),
+    Field(max_length=16),
+    Keyed("type"),
 ]
 
 

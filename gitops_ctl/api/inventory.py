@@ -76,4 +76,5 @@ class Inventory(Model):
             AGE,
         ),
         has_status=False,
+        has_defaults=False,
     )

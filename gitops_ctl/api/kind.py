@@ -24,6 +24,8 @@ class CustomKind:
     short_names: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     has_status: bool = True
+    has_defaults: bool = True
+    """False for kinds that only controllers write: the server adds nothing to them."""
 
     @property
     def singular(self) -> str:

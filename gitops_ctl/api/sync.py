@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from gitops_ctl.api.fields import (
+    UNIQUE,
     CommitId,
     Conditions,
     Count,
@@ -103,9 +104,7 @@ class SyncSpec(Model):
     """Whether a document error holds its object, or everything."""
     dry_run: bool = False
     """A dry run of each stage before its apply."""
-    depends_on: Annotated[
-        tuple[DnsName, ...], Field(max_length=32, json_schema_extra={"x-kubernetes-list-type": "set"})
-    ] = ()
+    depends_on: Annotated[tuple[DnsName, ...], Field(max_length=32), UNIQUE] = ()
     """Syncs of the same namespace that must be Ready at their newest revision."""
     wait: bool = False
     """Ready only when every object is healthy."""
@@ -115,13 +114,6 @@ class SyncSpec(Model):
     """Objects to wait for, and CEL rules of health."""
     suspend: bool = False
     """No apply, no prune, no drift repair."""
-
-    @rule(
-        "!has(self.dependsOn) || self.dependsOn.all(a, self.dependsOn.exists_one(b, a == b))",
-        message="dependsOn must not name a Sync twice",
-    )
-    def _dependencies_are_unique(self) -> bool:
-        return len(set(self.depends_on)) == len(self.depends_on)
 
 
 class Counts(Model):

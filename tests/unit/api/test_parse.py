@@ -136,7 +136,7 @@ def test_a_wrong_source_is_refused_with_the_reason(spec, told):
         ({"path": "clusters/../x"}, "spec.path: "),
         ({"path": "./clusters"}, "spec.path: "),
         ({"dependsOn": ["fabric"]}, "document: a Sync must not depend on itself"),
-        ({"dependsOn": ["a", "a"]}, "spec: dependsOn must not name a Sync twice"),
+        ({"dependsOn": ["a", "a"]}, "spec.dependsOn: must not name the same item twice"),
         ({"healthChecks": [{"kind": "Job"}]}, "spec.healthChecks[0]: give a name"),
         ({"healthChecks": [{"kind": "Job", "name": "a", "failed": "true"}]}, "need the expression current"),
     ],
