@@ -1,0 +1,124 @@
+r"""Strict parser of raw trees.
+
+Rules (gitops.md, sections 2.4 and 3.4; faults X12 and X14):
+  * Only the five modes that Git writes; no entry twice, also not once as file and once as folder; Git's order.
+  * No name that some file system takes for `.git`, for a parent folder, or for a path of several parts.  A name is refused
+    for what it could become in any checkout, although this product makes none.
+  * A name that is not UTF-8, or holds control characters, is legal in Git; it is shown with `\xNN` escapes.  That is
+    unambiguous, because a backslash in a name is refused.
+
+Checks run over whole trees at a time, in C: judging a long history reads far more entries than it reports.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import Refused
+
+DIRECTORY: Final = 0o40000
+FILE: Final = 0o100644
+EXECUTABLE: Final = 0o100755
+SYMLINK: Final = 0o120000
+GITLINK: Final = 0o160000
+"""A submodule: the id is a commit of another repository."""
+
+RawEntry: TypeAlias = tuple[bytes, bytes, bytes]
+"""Mode in octal digits, name, binary object id; as in the tree."""
+
+_ENTRY: Final = rb"(100644|40000|100755|120000|160000) ([^\0/\\]+)\0([\s\S]{20})"
+_ENTRIES: Final = re.compile(_ENTRY)
+_WHOLE: Final = re.compile(rb"(?:(?:100644|40000|100755|120000|160000) [^\0/\\]+\0[\s\S]{20})*+")
+_SUSPECT: Final = re.compile(rb"(?i)(?:^|\0)(?:\.{1,2}(?:\0|$)|\.git|git~)|[^\0-\x7f]")
+_DOT_GIT: Final = re.compile(r"(?i)(?:\.git|git~\d+)[ .]*(?::.*)?")
+_IGNORED_BY_HFS: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_CONTROL: Final = re.compile(r"[\0-\x1f\x7f]")
+_MODES: Final = {b"40000": DIRECTORY, b"100644": FILE, b"100755": EXECUTABLE, b"120000": SYMLINK, b"160000": GITLINK}
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One line of a tree; `name` is one path segment, readable (see the module docstring)."""
+
+    name: str
+    mode: int
+    id: str
+
+    @property
+    def is_directory(self) -> bool:
+        return self.mode == DIRECTORY
+
+    @property
+    def is_file(self) -> bool:
+        """A regular file, executable or not: neither symlink nor submodule."""
+        return self.mode in (FILE, EXECUTABLE)
+
+
+def scan_tree(object_id: str, data: bytes) -> tuple[RawEntry, ...]:
+    """Entries of a tree, checked, in stored order, still in Git's own terms.
+
+    Raises:
+        Refused: MALFORMED_OBJECT.
+    """
+    if not _WHOLE.fullmatch(data):
+        raise _malformed(object_id, _what_is_wrong(data))
+    entries = tuple(_ENTRIES.findall(data))
+    names = [name for _, name, _ in entries]
+    joined = b"\0".join(names)
+    if _SUSPECT.search(joined):
+        for name in names:
+            _require_plain(object_id, name)
+    keys = [name + b"/" if mode == b"40000" else name for mode, name, _ in entries]
+    if keys != sorted(keys):
+        raise _malformed(object_id, "its entries are not in Git's order")
+    if len(set(names)) != len(names):
+        raise _malformed(object_id, "a name stands in it twice")
+    return entries
+
+
+def parse_tree(object_id: str, data: bytes) -> tuple[TreeEntry, ...]:
+    """Entries of a tree, checked, in stored order.
+
+    Raises:
+        Refused: MALFORMED_OBJECT.
+    """
+    return tuple(to_entry(raw) for raw in scan_tree(object_id, data))
+
+
+def to_entry(raw: RawEntry) -> TreeEntry:
+    """The readable form of an entry that `scan_tree` let pass."""
+    mode, name, binary_id = raw
+    return TreeEntry(to_name(name), _MODES[mode], binary_id.hex())
+
+
+def to_name(name: bytes) -> str:
+    """The readable form of a file name."""
+    text = name.decode("utf-8", "backslashreplace")
+    return text if text.isprintable() else _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def _require_plain(object_id: str, name: bytes) -> None:
+    text = name.decode("utf-8", "backslashreplace")
+    if text in (".", ".."):
+        raise _malformed(object_id, f"an entry is named {text!r}")
+    if _DOT_GIT.fullmatch(_IGNORED_BY_HFS.sub("", text)):
+        raise _malformed(object_id, f"an entry is named {text!r}, which a file system can take for .git")
+
+
+def _what_is_wrong(data: bytes) -> str:
+    """One sentence about the first entry that the pattern does not match."""
+    found = _WHOLE.match(data)
+    rest = data[found.end() :] if found else data
+    mode, _, tail = rest[:300].partition(b" ")
+    name = tail.partition(b"\0")[0]
+    shown = to_name(name)[:100]
+    if mode not in _MODES:
+        return f"the entry {shown!r} has the mode {mode[:10].decode('ascii', 'backslashreplace')!r}"
+    if not name or b"/" in name or b"\\" in name:
+        return f"an entry is named {shown!r}: a name is one path segment without slash and backslash"
+    return f"it ends within the entry {shown!r}"
+
+
+def _malformed(object_id: str, what: str) -> Refused:
+    return Refused(f"the tree {object_id} is malformed: {what}", code=ErrorCode.MALFORMED_OBJECT, subject=object_id)
