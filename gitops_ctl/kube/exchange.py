@@ -102,9 +102,9 @@ class Exchange:
         self._watches: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        self._requests = self._session()
+        self._requests = self._session(total_s=self.limits.timeout_s)
         # Apart: HTTP/1.1 holds one connection per watch, and requests must never wait for one.
-        self._watches = self._session()
+        self._watches = self._session(total_s=None)
         return self
 
     async def __aexit__(
@@ -114,7 +114,7 @@ class Exchange:
             if session is not None:
                 await session.close()
 
-    def _session(self) -> aiohttp.ClientSession:
+    def _session(self, *, total_s: float | None) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
             limit=0,  # `_slots` counts instead, so that waiting for a turn is no part of a request's deadline
             ssl=self.config.tls or True,
@@ -123,7 +123,7 @@ class Exchange:
         )
         return aiohttp.ClientSession(
             connector=connector,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.limits.connect_s),
+            timeout=aiohttp.ClientTimeout(total=total_s, sock_connect=self.limits.connect_s),
             headers={"User-Agent": self._agent, "Accept-Encoding": "identity"},
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
@@ -167,9 +167,8 @@ class Exchange:
         async with self._slots:
             self.calls[call.verb, resource_of(call.path)] += 1
             try:
-                async with asyncio.timeout(call.timeout_s or self.limits.timeout_s):
-                    async with self._open(self._requests, call, authorization) as response:
-                        data = await read_capped(response, limit_bytes=call.limit_bytes)
+                async with self._open(self._requests, call, authorization) as response:
+                    data = await read_capped(response, limit_bytes=call.limit_bytes)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise translated(error, call) from error
         if response.status < 300:
@@ -213,6 +212,9 @@ class Exchange:
             headers["Authorization"] = authorization
         if call.account:
             headers["Impersonate-User"] = call.account
+        timeout = session.timeout
+        if call.timeout_s is not None:
+            timeout = aiohttp.ClientTimeout(total=call.timeout_s, sock_connect=self.limits.connect_s)
         return session.request(
             call.method,
             URL(f"{self.config.host}{call.path}{call.query}", encoded=True),
@@ -221,6 +223,7 @@ class Exchange:
             allow_redirects=False,
             server_hostname=self.config.server_name,
             proxy=self.config.proxy,
+            timeout=timeout,
         )
 
 

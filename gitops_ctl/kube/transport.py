@@ -8,11 +8,11 @@ fields of newer servers (H10).  Every method maps failures to our errors (`kube.
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Generic, Literal, Self, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
@@ -39,6 +39,7 @@ _APPLY: Final = "application/apply-patch+yaml"
 _JSON_PATCH: Final = "application/json-patch+json"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
+T = TypeVar("T")
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 Propagation = Literal["Background", "Foreground", "Orphan"]
 
@@ -48,6 +49,14 @@ class Page:
     """Some items of a list; all pages of one list have the same version, that of the snapshot."""
 
     items: Sequence[JsonObject]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
+    """A whole list, in the server's order, and the version to watch from."""
+
+    items: Sequence[T]
     resource_version: str
 
 
@@ -179,20 +188,35 @@ class KubeClient:
             if not token:
                 return
 
-    async def list_all(self, path: str, *, account: str | None = None, label_selector: str | None = None) -> Page:
-        """The whole list; begins again when the snapshot is lost, the third time without pages."""
+    async def collect(
+        self,
+        path: str,
+        *,
+        keep: Callable[[JsonObject], T],
+        label_selector: str | None = None,
+        account: str | None = None,
+    ) -> Listed[T]:
+        """What `keep` makes of each object of the whole list; begins again when the snapshot is lost.
+
+        The third time it asks without pages: a busy store can forget every snapshot before its last page is read.
+        """
         for limit in (PAGE_SIZE, PAGE_SIZE, 0):
-            items: list[JsonObject] = []
+            items: list[T] = []
             version = ""
             try:
                 async for page in self.list_pages(path, limit=limit, account=account, label_selector=label_selector):
-                    items.extend(page.items)
+                    items.extend(map(keep, page.items))
                     version = page.resource_version
-                return Page(items, version)
+                return Listed(items, version)
             except Gone:
                 if limit == 0:
                     raise
         raise AssertionError("the last round returns or raises")
+
+    async def list_all(self, path: str, *, label_selector: str | None = None, account: str | None = None) -> Page:
+        """The whole list as trees."""
+        listed = await self.collect(path, keep=_whole, label_selector=label_selector, account=account)
+        return Page(listed.items, listed.resource_version)
 
     async def watch(  # noqa: PLR0913  each is a parameter of the request
         self,
@@ -204,7 +228,7 @@ class KubeClient:
         label_selector: str | None = None,
         field_selector: str | None = None,
         account: str | None = None,
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """Events after `resource_version`, until the server ends the stream after `timeout_s`.  Close it with `aclosing`.
 
         Raises:
@@ -395,6 +419,10 @@ class KubeClient:
             return _TREE_DECODER.decode(data)
         except msgspec.MsgspecError as error:
             raise ProtocolFailed("the answer is no JSON object") from error
+
+
+def _whole(tree: JsonObject) -> JsonObject:
+    return tree
 
 
 def _bytes(body: bytes | JsonObject) -> bytes:
