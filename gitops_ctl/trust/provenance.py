@@ -1,0 +1,105 @@
+"""Who introduced the present value of a field, and which revisions may have effects: all of trust that a domain sees.
+
+`AcceptedRevisions` is the hand-over from source to sync: the newest revision of each source whose effects are allowed, kept in
+memory, rebuilt from the status of the sources after a restart (gitops.md, sections 4.5 and 4.6).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from gitops_ctl.core.ids import NamespacedName, ObjectId
+
+
+@dataclass(frozen=True, slots=True)
+class Introduced:
+    """The commit that gave a field its present value, and the person who was judged for it.
+
+    Attributes:
+        at: committer date of that commit.
+        first_seen: when the controller first saw it, by its own clock.
+    """
+
+    commit: str
+    person: str
+    verb: str
+    kubernetes_user: str
+    at: datetime
+    first_seen: datetime
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Answers about one revision.  What stood in the tree of the pinned root has no introducer."""
+
+    fields: Mapping[tuple[ObjectId, str], Introduced] = field(default_factory=dict)
+    objects: Mapping[ObjectId, str] = field(default_factory=dict)
+
+    def of(self, identity: ObjectId, pointer: str) -> Introduced | None:
+        """Who introduced the present value at a JSON pointer of an object."""
+        return self.fields.get((identity, pointer))
+
+    def touched(self, identity: ObjectId) -> str | None:
+        """The commit that last changed an object; None for what stood in the root."""
+        return self.objects.get(identity)
+
+
+@dataclass(frozen=True)
+class AcceptedRevision:
+    """One accepted commit of one source.
+
+    Attributes:
+        store_path: folder of the Git object store that holds it.
+        generation: generation of the GitSource that it was accepted under.
+        trusted: the source has a trust root.
+        effects_allowed: False while the accepted commit itself is refused.
+    """
+
+    source: NamespacedName
+    uid: str
+    url: str
+    ref: str
+    commit: str
+    tree: str
+    store_path: Path
+    provenance: Provenance
+    generation: int
+    trusted: bool
+    effects_allowed: bool
+
+
+class AcceptedRevisions:
+    """The newest accepted revision of each source.  For one event loop."""
+
+    def __init__(self) -> None:
+        self._revisions: dict[NamespacedName, AcceptedRevision] = {}
+        self._reasons: dict[NamespacedName, str] = {}
+        self._callbacks: list[Callable[[NamespacedName], None]] = []
+
+    def publish(self, revision: AcceptedRevision) -> None:
+        """Make a revision the newest one of its source and tell the subscribers."""
+        self._revisions[revision.source] = revision
+        self._reasons.pop(revision.source, None)
+        self._tell(revision.source)
+
+    def withdraw(self, source: NamespacedName, *, reason: str = "") -> None:
+        """Forget a source; `reason` is kept for whoever asks why there is nothing."""
+        self._revisions.pop(source, None)
+        self._reasons[source] = reason
+        self._tell(source)
+
+    def get(self, source: NamespacedName) -> AcceptedRevision | None:
+        return self._revisions.get(source)
+
+    def state(self, source: NamespacedName) -> str:
+        """Why there is no revision; empty when there is one, or nothing is known."""
+        return self._reasons.get(source, "")
+
+    def subscribe(self, callback: Callable[[NamespacedName], None]) -> None:
+        """Call `callback` with the source at each change; it must not raise or block."""
+        self._callbacks.append(callback)
+
+    def _tell(self, source: NamespacedName) -> None:
+        for callback in self._callbacks:
+            callback(source)

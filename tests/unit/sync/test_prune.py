@@ -1,0 +1,157 @@
+"""What may be deleted: sorting of entries, guards and their digest.  Deleting itself is tested on a real server."""
+
+import hashlib
+from collections.abc import Mapping
+
+import pytest
+
+from gitops_ctl.core.ids import ObjectId
+from gitops_ctl.sync.model import UNSEEN, DesiredState, Entry, Seen, View
+from gitops_ctl.sync.order import Deletion
+from gitops_ctl.sync.prune import (
+    PruneFacts,
+    PruneSpec,
+    candidates,
+    guard,
+    hidden_entries,
+    ignored_entries,
+    propagation_of,
+    set_digest,
+    survivors,
+)
+from tests.support.sync import OTHER, OWNER, config_map, desired, entry, state_of
+
+
+def stale(name: str, *, kind: str = "ConfigMap", group: str = "", uid: str = "") -> Entry:
+    return Entry(ObjectId(group, kind, "lab", name), "v1", uid or f"uid-{name}", "sha256:d", "sha256:live")
+
+
+def live(found: Entry, **changes: object) -> View:
+    members = {"uid": found.uid, "version": "1", "digest": "sha256:live", "owner": OWNER.mark(found.id), **changes}
+    return View(**members)  # type: ignore[arg-type]
+
+
+def sort(shown: Mapping[Entry, Seen], *, listed: frozenset[ObjectId] = frozenset(), **more: object):  # type: ignore[no-untyped-def]
+    seen = {item.id: value for item, value in shown.items()}
+    facts = PruneFacts(OWNER, lambda item: seen[item.id], lambda item: item in listed, **more)  # type: ignore[arg-type]
+    return survivors(shown, facts=facts)
+
+
+def test_only_entries_that_nothing_in_git_stands_behind_are_candidates() -> None:
+    one = desired()
+    gone, hidden, broken = stale("gone"), stale("hidden"), stale("broken")
+    state = DesiredState({one.id: one}, hidden=frozenset({hidden.id}), broken_files=frozenset({"bad.yaml"}))
+    entries = [entry(one), gone, hidden, Entry(broken.id, "v1", "u", file="bad.yaml")]
+    assert candidates(state, entries) == (gone,)
+    assert hidden_entries(state, {item.id: item for item in entries}) == (hidden.id,)
+
+
+def test_an_ignored_object_is_listed_and_never_pruned() -> None:
+    state = state_of(config_map(annotations={"gitops-ctl.dev/apply": "Ignore"}))
+    (item,) = state.objects
+    held = {item: Entry(item, "v1", "u")}
+    assert candidates(state, held.values()) == ()
+    assert ignored_entries(state, held) == (item,)
+
+
+def test_each_entry_has_one_fate() -> None:
+    doomed, gone, taken, kept, blind, going = (
+        stale(name) for name in ("doomed", "gone", "taken", "kept", "blind", "going")
+    )
+    found = sort(
+        {
+            doomed: live(doomed),
+            gone: None,
+            taken: live(taken, owner=OTHER.mark(taken.id)),
+            kept: live(kept, prune_disabled=True),
+            blind: UNSEEN,
+            going: live(going, terminating=True),
+        }
+    )
+    assert [item.entry for item in found.doomed] == [doomed]
+    assert set(found.released) == {gone.id, taken.id}
+    assert found.kept == {kept.id: "its annotation disables prune"}
+    assert found.unknown == (blind.id,)
+    assert found.terminating == (going.id,)
+
+
+def test_D08_without_prune_everything_is_kept_and_says_so() -> None:
+    item = stale("a")
+    assert sort({item: live(item)}, enabled=False).kept == {item.id: "spec.prune.enabled is not set"}
+
+
+def test_R07_what_another_unit_lists_is_let_go() -> None:
+    item = stale("shared")
+    assert sort({item: live(item)}, listed=frozenset({item.id})).released == (item.id,)
+
+
+def test_R11_one_uid_under_two_groups_is_one_object() -> None:
+    old = stale("web", kind="Ingress", group="extensions", uid="same")
+    assert sort({old: live(old)}, live_uids=frozenset({"same"})).released == (old.id,)
+
+
+def test_an_object_that_somebody_made_anew_is_not_ours_unless_it_carries_our_mark() -> None:
+    item = stale("a")
+    assert sort({item: live(item, uid="new", owner="")}).released == (item.id,)
+    assert [one.entry for one in sort({item: live(item, uid="new")}).doomed] == [item]
+
+
+def _set(count: int) -> tuple[Deletion, ...]:
+    return tuple(Deletion(stale(f"n{number}")) for number in range(count))
+
+
+@pytest.mark.parametrize(
+    ("doomed", "remaining", "total", "spec", "blocked"),
+    [
+        pytest.param(0, 0, 0, PruneSpec(), False, id="nothing goes"),
+        pytest.param(5, 1, 6, PruneSpec(), False, id="five are few"),
+        pytest.param(6, 18, 24, PruneSpec(), False, id="a quarter"),
+        pytest.param(6, 17, 23, PruneSpec(), True, id="R02 more than a quarter"),
+        pytest.param(6, 17, 23, PruneSpec(max_percent=30), False, id="R02 a higher limit"),
+        pytest.param(1, 0, 1, PruneSpec(), True, id="R01 the last document"),
+        pytest.param(1, 0, 1, PruneSpec(allow_empty=True), False, id="R01 allowed to be empty"),
+        pytest.param(6, 0, 6, PruneSpec(allow_empty=True), True, id="allowEmpty does not lift the share"),
+    ],
+)
+def test_the_guard(doomed: int, remaining: int, total: int, spec: PruneSpec, blocked: bool) -> None:
+    assert bool(guard(_set(doomed), remaining=remaining, total=total, spec=spec).message) is blocked
+
+
+def test_R02_a_consent_fits_exactly_one_set() -> None:
+    found = _set(8)
+    spec = PruneSpec(consent=set_digest(found))
+    judged = guard(found, remaining=1, total=9, spec=spec)
+    assert judged.consented
+    assert not judged.message
+    assert guard(found[1:], remaining=1, total=8, spec=spec).message
+
+
+def test_the_message_names_objects_digest_and_the_way_out() -> None:
+    found = _set(12)
+    judged = guard(found, remaining=0, total=12, spec=PruneSpec())
+    assert "ConfigMap/lab/n0" in judged.message
+    assert "and 2 more" in judged.message
+    assert f"gitops-ctl.dev/allow-prune: {judged.digest}" in judged.message
+
+
+def test_the_digest_is_over_sorted_lines_with_uids() -> None:
+    text = "/ConfigMap/lab/n0/uid-n0\n/ConfigMap/lab/n1/uid-n1\n"
+    assert set_digest(reversed(_set(2))) == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "expected"),
+    [
+        ("Deployment.apps", "", "Foreground"),
+        ("CronJob.batch", "", "Foreground"),
+        ("CiscoDevice.cisco.vk", "", "Foreground"),
+        ("ConfigMap", "", "Background"),
+        ("Namespace", "", "Background"),
+        ("Deployment.apps", "Orphan", "Orphan"),
+        ("ConfigMap", "Foreground", "Foreground"),
+    ],
+)
+def test_R10_propagation_is_chosen_per_kind_and_by_annotation(kind: str, asked: str, expected: str) -> None:
+    name, _, group = kind.partition(".")
+    item = stale("x", kind=name, group=group)
+    assert propagation_of(item, live(item, propagation=asked)) == expected
