@@ -1,0 +1,23 @@
+"""One rule of our kinds: an object that keeps it and objects that break it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+SHOULD_MATCH = "should match"
+"""What the API server says of a pattern."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """`good` is accepted; `bad` is refused with `told` in the server's answer."""
+
+    name: str
+    good: dict[str, Any]
+    bad: dict[str, Any]
+    told: str
+    cel: bool = False
+    extra_bad: tuple[dict[str, Any], ...] = field(default=())
+
+    @property
+    def in_status(self) -> bool:
+        return "status" in self.good
