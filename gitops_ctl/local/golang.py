@@ -100,9 +100,10 @@ async def _run(argv: tuple[str, ...], folder: Path, extra: dict[str, str] | None
             yield line
         status = await process.wait()
     finally:
-        # Also when the caller gave up: the compilers that Go started are in its group.
-        signal_group(process.pid, signal.SIGKILL)
-        await process.wait()
+        if process.returncode is None:
+            # The caller gave up: the compilers that Go started are in its group.
+            signal_group(process.pid, signal.SIGKILL)
+            await process.wait()
     if status != 0:
         raise _failure(" ".join(argv[1:2]), status, "\n".join(tail), folder)
 

@@ -1,7 +1,8 @@
 """The folder of one local system, and what is known about it.
 
 system.json    what runs: written when it is ready, removed when it stops
-lock           held by the process that runs it: whoever cannot take it knows that the system is up
+lock           held by the process that runs it, with its id: whoever cannot take it knows that the system is up
+last-failure   why the last run ended by itself
 ports.json     ports of the last start, preferred at the next
 certs/         authorities, keys, certificates
 etcd/          the data; survives `down`, removed by `down --purge`
@@ -12,6 +13,7 @@ logs/          one file per process, and audit.log when asked for
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -40,6 +42,7 @@ class SystemState:
     supervisor: int
     pids: Mapping[str, int]
     audit_log: str = ""
+    kubectl: str = ""
 
 
 class SystemFolder:
@@ -52,6 +55,7 @@ class SystemFolder:
         self.logs = path / "logs"
         self.admin_kubeconfig = path / "admin.kubeconfig"
         self._system = path / "system.json"
+        self._failure = path / "last-failure"
         self._ports = path / "ports.json"
         self._lock = path / "lock"
 
@@ -81,14 +85,35 @@ class SystemFolder:
     def clear_state(self) -> None:
         self._system.unlink(missing_ok=True)
 
+    def last_failure(self) -> str:
+        """Why the last run ended by itself, empty when it was stopped or there was none."""
+        with suppress(OSError):
+            return self._failure.read_text()
+        return ""
+
+    def write_failure(self, reason: str) -> None:
+        """Keep why a run ended by itself; an empty reason forgets the last one."""
+        if reason:
+            write_private(self._failure, reason.encode())
+        else:
+            self._failure.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Delete the folder with everything in it; only while holding it."""
+        shutil.rmtree(self.path)
+
     def is_held(self) -> bool:
         """Whether a process runs this system, also one that is still starting or stopping."""
+        return self.holder() is not None
+
+    def holder(self) -> int | None:
+        """Process id of whoever runs this system, None when nobody does."""
         try:
             stream = self._lock.open("rb")
         except FileNotFoundError:
-            return False
+            return None
         with stream:
-            return not _try_lock(stream)
+            return None if _try_lock(stream) else int(stream.read() or 0)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -106,6 +131,9 @@ class SystemFolder:
                     subject=str(self.path),
                     hint="use it as it is, or stop it with `gitops-ctl down`",
                 )
+            stream.truncate(0)
+            stream.write(str(os.getpid()).encode())
+            stream.flush()
             yield
 
 

@@ -69,6 +69,7 @@ async def supervise(job: Job, *, clock: Clock) -> str:
                 await asyncio.gather(start, return_exceptions=True)
                 return ""
             start.result()
+            folder.write_failure("")
             folder.write_state(_state(job, plane))
             _log(clock, "ready at", plane.url)
             exit_ = asyncio.create_task(plane.first_exit())
@@ -76,7 +77,9 @@ async def supervise(job: Job, *, clock: Clock) -> str:
             if not exit_.done():
                 return ""
             ended = exit_.result()
-            return f"{ended.name} {ended.cause}; all components are stopped; its log: {ended.log}"
+            reason = f"{ended.name} {ended.cause}; all components are stopped; its log: {ended.log}"
+            folder.write_failure(reason)
+            return reason
         finally:
             folder.clear_state()
             await plane.stop()
@@ -122,23 +125,27 @@ async def start_supervisor(job: Job, *, clock: Clock) -> SystemState:
     )
 
 
-async def stop_supervisor(folder: SystemFolder, state: SystemState, *, clock: Clock, timeout_s: float = 30.0) -> None:
-    """Ask the supervisor to stop and wait until nothing of the system runs.
+async def stop_supervisor(folder: SystemFolder, *, timeout_s: float = 30.0) -> bool:
+    """Ask the supervisor to stop, also one that is still starting, and wait for its end; False when there is none.
 
     Raises:
         TerminalError: it did not stop in time (LOCAL_SYSTEM).
     """
+    pid = folder.holder()
+    if not pid:
+        return False
     with suppress(ProcessLookupError):
-        os.kill(state.supervisor, signal.SIGTERM)
-    deadline_s = clock.boot_s() + timeout_s
-    while folder.is_held():
-        if clock.boot_s() > deadline_s:
-            raise TerminalError(
-                f"process {state.supervisor} did not stop within {timeout_s:g} s",
-                code=ErrorCode.LOCAL_SYSTEM,
-                subject=str(folder.logs / "supervisor.log"),
-            )
-        await clock.sleep(_POLL_S)
+        os.kill(pid, signal.SIGTERM)
+    try:
+        async with asyncio.timeout(timeout_s):
+            await _gone(pid)
+    except TimeoutError:
+        raise TerminalError(
+            f"process {pid} did not stop within {timeout_s:g} s",
+            code=ErrorCode.LOCAL_SYSTEM,
+            subject=str(folder.logs / "supervisor.log"),
+        ) from None
+    return True
 
 
 async def _first(*tasks: "asyncio.Task[Any]") -> None:
@@ -179,6 +186,7 @@ def _state(job: Job, plane: ControlPlane) -> SystemState:
         version=KUBERNETES.version,
         supervisor=os.getpid(),
         pids=dict(plane.pids),
+        kubectl=str(job.binaries.kubectl),
         audit_log=str(plane.folder.logs / "audit.log") if job.options.audit else "",
     )
 
