@@ -168,7 +168,9 @@ SOURCE_CASES = (
         SHOULD_MATCH,
         _trust(root={"commit": "5f2b", "policyDigest": DIGEST}),
     ),
-    _source("trust digest", _trust(), _trust(root={"commit": COMMIT, "policyDigest": "0a" * 32}), SHOULD_MATCH),
+    _source(
+        "trust digest", _trust(), _trust(root={"commit": COMMIT, "policyDigest": "sha512:" + "0a" * 32}), SHOULD_MATCH
+    ),
     _source(
         "policy path",
         _trust(policyPath="a/.b/..c/trust.yaml"),

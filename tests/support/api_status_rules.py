@@ -66,7 +66,7 @@ STATUS_CASES = (
         {"observed": {"revision": COMMIT, "at": "2026-13-30T08:00:00Z"}},
         "must be of type date-time",
     ),
-    _source_status("accepted", _accepted(tag=OTHER_COMMIT), _accepted(tag="v1"), SHOULD_MATCH),
+    _source_status("accepted", _accepted(tag=OTHER_COMMIT), _accepted(tag="V1" * 20), SHOULD_MATCH),
     _source_status("verifier", _accepted(verifierVersion="2026.1"), _accepted(verifierVersion=""), "at least 1"),
     _source_status(
         "evidence",
@@ -131,7 +131,7 @@ STATUS_CASES = (
     _sync_status(
         "revisions",
         {"lastAttemptedRevision": COMMIT, "lastAppliedRevision": COMMIT},
-        {"lastAppliedRevision": "main"},
+        {"lastAppliedRevision": "main" * 10},
         SHOULD_MATCH,
     ),
     _sync_status(
