@@ -1,0 +1,62 @@
+"""How a command reaches the cluster: the options, and a client for the time of one command."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from gitops_ctl.core.clock import SystemClock
+
+if TYPE_CHECKING:
+    from gitops_ctl.kube.transport import KubeClient
+
+_FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The cluster and namespace that the options name; `namespace` is empty for all of them."""
+
+    kubeconfig: Path | None
+    context: str | None
+    namespace: str
+
+
+def cluster_options(function: _FunctionT) -> _FunctionT:
+    """Add `--kubeconfig`, `--context` and `-n/--namespace`; the command gets them by these names."""
+    for option in (
+        click.option("-n", "--namespace", default="", help="Only this namespace; all of them when left out."),
+        click.option("--context", help="Context of the kubeconfig."),
+        click.option(
+            "--kubeconfig",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="Kubeconfig; KUBECONFIG or ~/.kube/config when left out.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@asynccontextmanager
+async def connected(target: Target) -> AsyncIterator["KubeClient"]:
+    """A client with the user's own credentials; exec plug-ins of the kubeconfig may run."""
+    from gitops_ctl.kube.config import load_cluster  # noqa: PLC0415  imported by commands that need a cluster only
+    from gitops_ctl.kube.transport import KubeClient  # noqa: PLC0415
+
+    config = await load_cluster(target.kubeconfig, context=target.context, allow_exec=True)
+    async with KubeClient(config, component="cli", clock=SystemClock()) as client:
+        yield client
+
+
+def run_async(work: Awaitable[T]) -> T:
+    """Run one command's coroutine to its end."""
+
+    async def waiting() -> T:
+        return await work
+
+    return asyncio.run(waiting())
