@@ -30,7 +30,8 @@ RawEntry: TypeAlias = tuple[bytes, bytes, bytes]
 _ENTRY: Final = rb"(100644|40000|100755|120000|160000) ([^\0/\\]+)\0([\s\S]{20})"
 _ENTRIES: Final = re.compile(_ENTRY)
 _WHOLE: Final = re.compile(rb"(?:(?:100644|40000|100755|120000|160000) [^\0/\\]+\0[\s\S]{20})*+")
-_SUSPECT: Final = re.compile(rb"(?i)(?:^|\0)(?:\.{1,2}(?:\0|$)|\.git|git~)|[^\0-\x7f]")
+_TREE: Final = b"40000"
+_RESERVED: Final = frozenset((b".", b".."))
 _DOT_GIT: Final = re.compile(r"(?i)(?:\.git|git~\d+)[ .]*(?::.*)?")
 _IGNORED_BY_HFS: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _CONTROL: Final = re.compile(r"[\0-\x1f\x7f]")
@@ -61,19 +62,24 @@ def scan_tree(object_id: str, data: bytes) -> tuple[RawEntry, ...]:
     Raises:
         Refused: MALFORMED_OBJECT.
     """
-    if not _WHOLE.fullmatch(data):
-        raise _malformed(object_id, _what_is_wrong(data))
     entries = tuple(_ENTRIES.findall(data))
-    names = [name for _, name, _ in entries]
+    if not entries and not data:
+        return ()
+    modes, names, _ = zip(*entries, strict=True) if entries else ((), (), ())
     joined = b"\0".join(names)
-    if _SUSPECT.search(joined):
+    # Mode, space, NUL and id of each entry; less than the whole when the pattern had to pass over something.
+    if len(joined) + len(b"".join(modes)) + len(entries) * 21 + 1 != len(data):
+        raise _malformed(object_id, _what_is_wrong(data))
+    distinct = set(names)
+    if len(distinct) != len(names):
+        raise _malformed(object_id, "a name stands in it twice")
+    lowered = b"\0" + joined.lower()
+    if not joined.isascii() or not _RESERVED.isdisjoint(distinct) or b"\0.g" in lowered or b"git~" in lowered:
         for name in names:
             _require_plain(object_id, name)
-    keys = [name + b"/" if mode == b"40000" else name for mode, name, _ in entries]
+    keys = [name + b"/" if mode == _TREE else name for mode, name, _ in entries] if _TREE in modes else list(names)
     if keys != sorted(keys):
         raise _malformed(object_id, "its entries are not in Git's order")
-    if len(set(names)) != len(names):
-        raise _malformed(object_id, "a name stands in it twice")
     return entries
 
 

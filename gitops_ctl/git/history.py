@@ -84,6 +84,8 @@ def common_ancestors(store: ObjectStore, left: tuple[str, ...], right: tuple[str
     """As `merge_bases`, between everything reachable from `left` and everything reachable from `right`."""
     marks = _Painter(store).paint(left, right)
     found = sorted(commit for commit, mark in marks.items() if mark == _BOTH)
+    if absent := [commit for commit in found if not store.contains(commit)]:
+        raise _unavailable(absent[0])
     # Wrong committer times can leave an ancestor of another answer in the list.
     return tuple(commit for commit in found if not any(_is_below(store, commit, other) for other in found))
 

@@ -89,10 +89,10 @@ class RepoBuilder:
             date: author and committer date; the builder's own clock when None.
             message: commit message.
         """
-        for name, content in (files or {}).items():
-            self.write(name, content)
         for name in delete:
             self.git("rm", "-r", "--quiet", "--", name)
+        for name, content in (files or {}).items():
+            self.write(name, content)
         self.git("add", "--all")
         config, options = self._signing(signer)
         arguments = ["commit", "--quiet", "--allow-empty", "--allow-empty-message", *options, f"--message={message}"]
