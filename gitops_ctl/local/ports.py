@@ -23,6 +23,8 @@ def _bind(stack: ExitStack, port: int) -> int:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             holder.bind((LOOPBACK, candidate))
+            # Two sockets with this option may share a port until one of them listens.
+            holder.listen(1)
         except OSError:
             continue
         return int(holder.getsockname()[1])
