@@ -1,0 +1,117 @@
+"""Rules of `x-kubernetes-validations`: one compiled expression each, evaluated over plain JSON."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_optional, ext_strings
+
+from tests.doubles.apiserver.answers import not_implemented
+
+RESERVED = frozenset(
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+IDENTIFIER = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
+
+
+class RuleFailed(Exception):
+    """The rule could not be evaluated."""
+
+
+class Rules:
+    """Compiles each text once.  What the engine does not know is answered with 501, never ignored."""
+
+    def __init__(self) -> None:
+        self._environment = cel.NewEnv(
+            variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN},
+            extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional()],
+        )
+        self._compiled: dict[str, Any] = {}
+
+    def compile(self, text: str) -> Any:
+        if text not in self._compiled:
+            try:
+                self._compiled[text] = self._environment.compile(text)
+            except Exception as error:
+                raise not_implemented(f"the expression {text!r}: {error}") from error
+        return self._compiled[text]
+
+    def holds(self, text: str, *, value: Any, old: Any) -> bool:
+        """Whether the rule is exactly true.
+
+        Raises:
+            RuleFailed: it is neither true nor false.
+        """
+        result = self._value(text, value, old)
+        if result.type() != cel.Type.BOOL:
+            raise RuleFailed(str(result.value()))
+        return result.value() is True
+
+    def message(self, text: str, *, value: Any, old: Any) -> str:
+        result = self._value(text, value, old)
+        return str(result.value()) if result.type() == cel.Type.STRING else ""
+
+    def _value(self, text: str, value: Any, old: Any) -> Any:
+        try:
+            return self.compile(text).eval(data={"self": value, "oldSelf": old})
+        except RuntimeError as error:
+            raise RuleFailed(str(error)) from error
+
+
+def is_transition(text: str) -> bool:
+    """Whether the rule speaks of the old value."""
+    return re.search(r"\boldSelf\b", text) is not None
+
+
+def bound(schema: Mapping[str, Any], value: Any) -> Any:
+    """`value` as the rules see it: numbers are doubles, date-times moments, odd member names escaped."""
+    if isinstance(value, Mapping):
+        properties = schema.get("properties", {})
+        extra = schema.get("additionalProperties")
+        rest = extra if isinstance(extra, Mapping) else {}
+        return {
+            (_escaped(name) if name in properties else name): bound(properties.get(name, rest), item)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [bound(schema.get("items", {}), item) for item in value]
+    if schema.get("type") == "number" and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if schema.get("format") == "date-time" and isinstance(value, str):
+        return datetime.fromisoformat(value)
+    return value
+
+
+def _escaped(name: str) -> str:
+    if name in RESERVED:
+        return f"__{name}__"
+    if IDENTIFIER.match(name) and "__" not in name:
+        return name
+    for plain, escape in ESCAPES:
+        name = name.replace(plain, escape)
+    return name

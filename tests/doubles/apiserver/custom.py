@@ -1,0 +1,154 @@
+"""Checks of custom resources: schema, lists with keys, CEL rules with and without the old value."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.doubles.apiserver.answers import Cause, Tree, not_implemented
+from tests.doubles.apiserver.cel import RuleFailed, Rules, bound, is_transition
+from tests.doubles.apiserver.structural import BLOCKING, Schema, child_schema, duplicates
+from tests.doubles.apiserver.structural import problems as schema_problems
+from tests.doubles.apiserver.structure import same
+
+TYPE_AND_METADATA = frozenset({"apiVersion", "kind", "metadata"})
+UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
+_MISSING: Any = object()
+_REASONS = {
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value",
+}
+
+
+def problems(schema: Schema, new: Tree, old: Tree | None, *, rules: Rules) -> list[Cause]:
+    """Everything that a server finds wrong with a custom resource; `old` is the stored one on an update.
+
+    What was wrong before and did not change is let pass (ratcheting).
+    """
+    found = list(schema_problems(schema, new, skip=TYPE_AND_METADATA))
+    found += duplicates(schema, new)
+    if old is not None:
+        found = [cause for cause in found if not _unchanged(cause.field, new, old)]
+    if not has_rules(schema):
+        return found
+    if any(cause.reason in BLOCKING for cause in found):
+        return [*found, Cause("FieldValueInvalid", f"Invalid value: null: {UNCHECKED}", "<nil>")]
+    walker = _Walker(rules)
+    return [*found, *walker.walk(schema, new, _MISSING if old is None else old, "")]
+
+
+def has_rules(schema: Any) -> bool:
+    """Whether a rule is anywhere in the schema."""
+    if isinstance(schema, Mapping):
+        return bool(schema.get("x-kubernetes-validations")) or any(has_rules(value) for value in schema.values())
+    return isinstance(schema, list) and any(has_rules(value) for value in schema)
+
+
+def every_rule(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """All rules of a schema."""
+    if isinstance(schema, Mapping):
+        for name, value in schema.items():
+            if name == "x-kubernetes-validations":
+                yield from value
+            else:
+                yield from every_rule(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from every_rule(value)
+
+
+def _unchanged(path: str, new: Tree, old: Tree) -> bool:
+    """Whether the value at a path is the same in both; a missing member is judged by its parent."""
+    before, now = _at(old, path), _at(new, path)
+    if now is _MISSING:
+        parent = path.rpartition(".")[0]
+        before, now = _at(old, parent), _at(new, parent)
+    return before is not _MISSING and now is not _MISSING and same(before, now)
+
+
+def _at(tree: Any, path: str) -> Any:
+    for step in path.replace("[", ".[").split(".") if path else ():
+        if step.startswith("[") and isinstance(tree, list) and step[1:-1].isdigit() and int(step[1:-1]) < len(tree):
+            tree = tree[int(step[1:-1])]
+        elif isinstance(tree, Mapping) and step in tree:
+            tree = tree[step]
+        else:
+            return _MISSING
+    return tree
+
+
+class _Walker:
+    """Evaluates rules from the root down."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    def walk(self, schema: Schema, new: Any, old: Any, path: str) -> Iterator[Cause]:
+        for rule in schema.get("x-kubernetes-validations", ()):
+            if not (old is not _MISSING and not is_transition(rule["rule"]) and same(new, old)):
+                yield from self._rule(rule, schema, new, old, path)
+        if isinstance(new, Mapping):
+            for name, item in new.items():
+                child = child_schema(schema, name)
+                if child is not None and item is not None:
+                    where = f"{path}.{name}" if path else name
+                    if "additionalProperties" in schema and name not in schema.get("properties", {}):
+                        where = f"{path}[{name}]"
+                    yield from self.walk(child, item, _member(old, name), where)
+        elif isinstance(new, list):
+            for number, item in enumerate(new):
+                before = _partner(schema, item, old)
+                yield from self.walk(schema.get("items", {}), item, before, f"{path}[{number}]")
+
+    def _rule(self, rule: Mapping[str, Any], schema: Schema, new: Any, old: Any, path: str) -> Iterator[Cause]:
+        text = rule["rule"]
+        if rule.get("optionalOldSelf"):
+            raise not_implemented("optionalOldSelf")
+        if is_transition(text) and old is _MISSING:
+            return
+        value = self._bound(schema, new, path)
+        before = None if old is _MISSING else self._bound(schema, old, path)
+        try:
+            if self._rules.holds(text, value=value, old=before):
+                return
+            message = rule.get("message") or f"failed rule: {text.strip()}"
+            if "messageExpression" in rule:
+                message = self._rules.message(rule["messageExpression"], value=value, old=before) or message
+        except RuleFailed as error:
+            message = f"rule evaluation error: {error}"
+        yield _cause(rule, message, new, path)
+
+    @staticmethod
+    def _bound(schema: Schema, value: Any, path: str) -> Any:
+        result = bound(schema, value)
+        if not path and isinstance(result, Mapping):
+            metadata = {key: item for key, item in value.get("metadata", {}).items() if key in ("name", "generateName")}
+            result = {**result, "apiVersion": value.get("apiVersion"), "kind": value.get("kind"), "metadata": metadata}
+        return result
+
+
+def _member(old: Any, name: str) -> Any:
+    return old.get(name, _MISSING) if isinstance(old, Mapping) else _MISSING
+
+
+def _partner(schema: Schema, item: Any, old: Any) -> Any:
+    """The old item with the same keys; other lists have no partners."""
+    keys = schema.get("x-kubernetes-list-map-keys", ())
+    if not keys or not isinstance(old, list) or not isinstance(item, Mapping):
+        return _MISSING
+    for other in old:
+        if isinstance(other, Mapping) and all(same(other.get(key), item.get(key)) for key in keys):
+            return other
+    return _MISSING
+
+
+def _cause(rule: Mapping[str, Any], message: str, value: Any, path: str) -> Cause:
+    reason = rule.get("reason", "FieldValueInvalid")
+    where = path + rule.get("fieldPath", "")
+    if reason in ("FieldValueForbidden", "FieldValueRequired") or isinstance(value, (Mapping, list)):
+        return Cause(reason, f"{_REASONS[reason]}: {message}", where.removeprefix("."))
+    return Cause(reason, f"{_REASONS[reason]}: {json.dumps(value)}: {message}", where.removeprefix("."))

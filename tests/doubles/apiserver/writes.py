@@ -1,0 +1,487 @@
+"""Creation, replacement, patches and server-side apply: one pipeline of decode, own, isolate, validate, store."""
+
+import copy
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tests.doubles.apiserver import builtin, crds, custom, managed, metadata, structural, structure
+from tests.doubles.apiserver.answers import (
+    ApiError,
+    Cause,
+    Named,
+    Tree,
+    already_exists,
+    bad_request,
+    conflict,
+    forbidden,
+    internal,
+    invalid,
+    invalid_value,
+    not_found,
+    not_implemented,
+    required,
+    unsupported_media_type,
+)
+from tests.doubles.apiserver.cel import Rules
+from tests.doubles.apiserver.fieldset import Path
+from tests.doubles.apiserver.patches import json_patched, merge_patched
+from tests.doubles.apiserver.request import APPLY, JSON_PATCH, MERGE, Request, Target, body_of
+from tests.doubles.apiserver.resources import Resource
+from tests.doubles.apiserver.shapes import METADATA, Shape
+from tests.doubles.apiserver.store import Store
+
+NAMESPACES = ("", "namespaces")
+MAX_STORED_BYTES = 1_572_864
+BEFORE = "before-first-apply"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request with what its path names."""
+
+    request: Request
+    target: Target
+    resource: Resource
+
+    @property
+    def status(self) -> bool:
+        return self.target.subresource == "status"
+
+    @property
+    def subject(self) -> Named:
+        return self.resource.named(self.target.name)
+
+
+@dataclass
+class Writes:
+    """Every write of an object goes through here."""
+
+    store: Store
+    rules: Rules
+    now: Callable[[], datetime]
+
+    def time(self) -> str:
+        return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    # -- the four verbs ------------------------------------------------------------------------------------------
+
+    def create(self, call: Call) -> tuple[int, Tree]:
+        """POST."""
+        check_options(call.request, apply=False)
+        tree = self._decoded(call, body_of(call.request))
+        metadata.match_path(tree, call.target)
+        return 201, self._create(call, tree, None)
+
+    def replace(self, call: Call) -> tuple[int, Tree]:
+        """PUT."""
+        check_options(call.request, apply=False)
+        tree = self._decoded(call, body_of(call.request))
+        metadata.match_path(tree, call.target)
+        live = self._live(call)
+        if live is None:
+            if call.resource.custom or call.resource.kind not in builtin.CREATE_ON_UPDATE:
+                raise not_found(call.subject)
+            tree["metadata"].pop("resourceVersion", "")
+            return 201, self._create(call, tree, None)
+        if not tree["metadata"].get("resourceVersion") and is_conditional(call.resource):
+            cause = invalid_value("metadata.resourceVersion", "0", "must be specified for an update")
+            raise invalid(call.subject, [cause])
+        uid = tree["metadata"].get("uid", live["metadata"]["uid"])
+        if uid != live["metadata"]["uid"]:
+            raise uid_precondition(call, uid, live["metadata"]["uid"])
+        return 200, self._update(call, live, tree, None)
+
+    def patch(self, call: Call) -> tuple[int, Tree]:
+        """PATCH in its three forms."""
+        media_type = call.request.media_type
+        if media_type in APPLY:
+            return self.apply(call)
+        if media_type == "application/strategic-merge-patch+json":
+            raise not_implemented("strategic merge patch")
+        if media_type not in (MERGE, JSON_PATCH):
+            raise unsupported_media_type()
+        check_options(call.request, apply=False)
+        body = body_of(call.request)
+        live = self._live(call)
+        if live is None:
+            raise not_found(call.subject)
+        current = copy.deepcopy(live)
+        if media_type == MERGE:
+            if not isinstance(body, Mapping):
+                raise bad_request("Invalid JSON Patch")
+            patched = merge_patched(current, body)
+        else:
+            patched = json_patched(current, body)
+        tree = self._decoded(call, patched)
+        metadata.match_path(tree, call.target)
+        return 200, self._update(call, live, tree, None)
+
+    def apply(self, call: Call) -> tuple[int, Tree]:
+        """Server-side apply."""
+        check_options(call.request, apply=True)
+        config = body_of(call.request)
+        resource = call.resource
+        if not isinstance(config, dict):
+            raise bad_request(f"error decoding YAML: expected an object, got {structural.json_type(config)}")
+        self._check_type(call, config)
+        config.setdefault("metadata", {}).setdefault("name", call.target.name)
+        metadata.match_path(config, call.target)
+        if "managedFields" in config["metadata"]:
+            raise bad_request("metadata.managedFields must be nil")
+        live = self._live(call)
+        if live is None and call.status:
+            raise not_found(call.subject)
+        try:
+            structure.check(resource.shape, config)
+        except structure.NotTyped as error:
+            where = f"{config['metadata'].get('namespace', '')}/{call.target.name}; {resource.group}/{resource.version}"
+            text = f"failed to create typed patch object ({where}, Kind={resource.kind}): {error}"
+            raise internal(text) from error
+        merged, entries = self._owned_by_apply(call, live, config)
+        if live is None and config["metadata"].get("uid"):
+            uid = config["metadata"]["uid"]
+            text = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(call.subject, text)
+        if live is None:
+            merged["metadata"].pop("resourceVersion", "")
+            return 201, self._create(call, self._decoded(call, merged), entries)
+        return 200, self._update(call, live, self._decoded(call, merged), entries)
+
+    def _owned_by_apply(self, call: Call, live: Tree | None, config: Tree) -> tuple[Tree, managed.Managed]:
+        writer = self._writer(call, call.request.query["fieldManager"])
+        base = copy.deepcopy(live) if live is not None else {}
+        entries = managed.read(base.get("metadata", {}).pop("managedFields", ()))
+        if live is not None and not entries:
+            before = self._writer(call, BEFORE)
+            entries = managed.update(call.resource.shape, live={}, new=base, managed={}, writer=before)
+        return managed.apply(
+            call.resource.shape,
+            live=base,
+            config=copy.deepcopy(config),
+            managed=entries,
+            writer=writer,
+            force=call.request.flag("force"),
+        )
+
+    # -- the pipeline --------------------------------------------------------------------------------------------
+
+    def _live(self, call: Call) -> Tree | None:
+        """The stored object in the version of the request."""
+        tree = self.store.get(call.resource.collection, (call.target.namespace, call.target.name))
+        return None if tree is None else presented(call.resource, tree)
+
+    def _writer(self, call: Call, name: str) -> managed.Writer:
+        resource = call.resource
+        return managed.Writer(
+            name=name,
+            version=resource.api_version,
+            subresource=call.target.subresource,
+            time=self.time(),
+            served=resource.served,
+            hidden=_hidden(call),
+            only="f:status" if call.status and resource.custom else "",
+        )
+
+    def _check_type(self, call: Call, tree: Mapping[str, Any]) -> None:
+        resource = call.resource
+        version, kind = tree.get("apiVersion", ""), tree.get("kind", "")
+        applied = call.request.method == "PATCH"
+        if (applied or resource.custom) and not kind:
+            raise bad_request(f"Object 'Kind' is missing in '{json.dumps(tree, separators=(',', ':'))}'")
+        if version and version != resource.api_version:
+            if applied:
+                raise bad_request(f"invalid object type: {_gvk(version, kind)}")
+            raise bad_request(
+                f"the API version in the data ({version}) does not match the expected API version "
+                f"({resource.api_version})"
+            )
+        if kind and kind != resource.kind:
+            if applied:
+                raise bad_request(f"invalid object type: {_gvk(version, kind)}")
+            name = tree.get("metadata", {}).get("name", "")
+            subject = Named(resource.group, kind, name)
+            raise invalid(subject, [invalid_value("kind", f'"{kind}"', f"must be {resource.kind}")])
+
+    def _decoded(self, call: Call, tree: Any) -> Tree:
+        """The body as the server understands it: pruned, defaulted, typed."""
+        resource = call.resource
+        if not isinstance(tree, Mapping):
+            raise bad_request(f"json: cannot unmarshal {structural.json_type(tree)} into an object")
+        self._check_type(call, tree)
+        try:
+            result, unknown = self._normal(resource, tree)
+        except ApiError as error:
+            raise bad_request(_cannot_be_handled(resource, error.message)) from error
+        if unknown and call.request.strict:
+            words = ", ".join(f'unknown field "{path}"' for path in unknown)
+            raise bad_request(_cannot_be_handled(resource, f"strict decoding error: {words}"))
+        result |= {"apiVersion": resource.api_version, "kind": resource.kind}
+        result.setdefault("metadata", {})
+        if call.target.name and call.request.method != "POST":
+            result["metadata"].setdefault("name", call.target.name)
+        if resource.schema is not None:
+            return {**structural.defaulted(resource.schema, result)}
+        return builtin.defaulted(resource, result)
+
+    @staticmethod
+    def _normal(resource: Resource, tree: Mapping[str, Any]) -> tuple[Tree, list[str]]:
+        if resource.schema is None:
+            result, unknown = builtin.normal(resource.shape, tree)
+            return result, unknown
+        result, unknown = structural.pruned(resource.schema, tree, top=True)
+        shape = Shape({"$ref": METADATA}, resource.shape.types)
+        result["metadata"], lost = builtin.normal(shape, tree.get("metadata") or {}, "metadata")
+        return result, [*lost, *unknown]
+
+    def _create(self, call: Call, tree: Tree, entries: managed.Managed | None) -> Tree:
+        resource, meta = call.resource, tree["metadata"]
+        namespace = call.target.namespace
+        if resource.namespaced:
+            meta["namespace"] = namespace
+        else:
+            meta.pop("namespace", None)
+        if not meta.get("name") and meta.get("generateName"):
+            meta["name"] = meta["generateName"] + "".join(self.store.random.choices("bcdfghjklmnpqrstvwxz2456789", k=5))
+        name = meta.get("name", "")
+        self._check_namespace(resource, namespace, name)
+        if meta.pop("resourceVersion", ""):
+            raise internal("resourceVersion should not be set on objects to be created")
+        if entries is None:
+            entries = self._owned_by_update(call, {}, tree, {})
+        for field in ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"):
+            meta.pop(field, None)
+        meta |= {"uid": self.store.new_uid(), "creationTimestamp": self.time()}
+        if has_generation(resource):
+            meta["generation"] = 1
+        self._prepare_creation(resource, tree)
+        self._put_entries(tree, entries)
+        if self.store.get(resource.collection, (namespace, name)) is not None:
+            raise already_exists(resource.named(name))
+        self._validate(resource, tree, None)
+        if call.request.dry_run:
+            return tree
+        return self.store.put(resource.collection, (namespace, name), tree)
+
+    def _prepare_creation(self, resource: Resource, tree: Tree) -> None:
+        """What the storage of a kind adds before the first write."""
+        if resource.has_status:
+            tree.pop("status", None)
+        if resource.custom:
+            return
+        if resource.has_status and resource.kind in ("Deployment", "DaemonSet", "StatefulSet", "ReplicaSet"):
+            tree["status"] = {}
+        if resource.kind == "Namespace":
+            tree["spec"] = {"finalizers": ["kubernetes"]}
+            tree["status"] = {"phase": "Active"}
+        elif resource.kind == "Service":
+            self._allocate(tree["spec"])
+            tree["status"] = {"loadBalancer": {}}
+        elif resource.kind == "Ingress":
+            tree["status"] = {"loadBalancer": {}}
+        elif resource.kind == "CustomResourceDefinition":
+            tree["status"] = crds.initial_status(tree) if tree["spec"].get("versions") else {}
+
+    def _allocate(self, spec: Tree) -> None:
+        if spec["type"] == "ExternalName":
+            return
+        address = spec.setdefault("clusterIP", f"10.0.0.{self.store.random.randint(2, 250)}")
+        spec.setdefault("clusterIPs", [address])
+        spec.setdefault("ipFamilies", ["IPv4"])
+        spec.setdefault("ipFamilyPolicy", "SingleStack")
+
+    def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
+        if not resource.namespaced:
+            return
+        found = self.store.get(NAMESPACES, ("", namespace))
+        if found is None:
+            raise not_found(Named("", "namespaces", namespace))
+        if "deletionTimestamp" in found["metadata"]:
+            text = f"unable to create new content in namespace {namespace} because it is being terminated"
+            error = forbidden(resource.named(name), text)
+            cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
+            error.details = {**(error.details or {}), "causes": [cause.tree()]}
+            raise error
+
+    def _owned_by_update(self, call: Call, live: Tree, new: Tree, entries: managed.Managed) -> managed.Managed:
+        shape = call.resource.shape
+        if not call.resource.custom:
+            live, new = builtin.materialised(shape, live), builtin.materialised(shape, new)
+        writer = self._writer(call, call.request.manager)
+        return managed.update(shape, live=_unowned(live), new=_unowned(new), managed=entries, writer=writer)
+
+    @staticmethod
+    def _put_entries(tree: Tree, entries: managed.Managed) -> None:
+        tree["metadata"].pop("managedFields", None)
+        if entries:
+            tree["metadata"]["managedFields"] = managed.write(entries)
+
+    def _update(self, call: Call, live: Tree, new: Tree, entries: managed.Managed | None) -> Tree:
+        resource = call.resource
+        metadata.check_version(new, live, subject=call.subject)
+        if entries is None:
+            sent = live["metadata"].get("managedFields", [])
+            if not call.status and (new["metadata"].get("managedFields") or _resets(new)):
+                sent = new["metadata"].get("managedFields", [])
+            known = managed.read([entry for entry in sent if entry])
+            entries = self._owned_by_update(call, live, new, known)
+        metadata.carry_over(new, live, subject=resource.as_kind(call.target.name))
+        new = isolated(call, new, live)
+        if resource.kind == "Service" and not resource.custom:
+            builtin.follow_address(new["spec"], live["spec"])
+        self._put_entries(new, entries)
+        if has_generation(resource) and not call.status and spec_changed(resource, new, live):
+            new["metadata"]["generation"] = live["metadata"].get("generation", 0) + 1
+        self._validate(resource, new, live)
+        return self.commit(call, live, new)
+
+    def commit(self, call: Call, live: Tree, new: Tree) -> Tree:
+        """Store unless nothing changed; an object that is being deleted goes with its last finalizer."""
+        key = (call.target.namespace, call.target.name)
+        new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+        ends = "deletionTimestamp" in new["metadata"] and not new["metadata"].get("finalizers")
+        ends = ends and not new.get("spec", {}).get("finalizers") if call.resource.kind == "Namespace" else ends
+        if _without_times(new) == _without_times(live) and not ends:
+            return live
+        if call.request.dry_run:
+            return new
+        if ends:
+            self.store.remove(call.resource.collection, key, new)
+            return new
+        return self.store.put(call.resource.collection, key, new)
+
+    def _validate(self, resource: Resource, new: Tree, old: Tree | None) -> None:
+        causes = list(metadata.problems(resource, new["metadata"]))
+        if resource.schema is not None:
+            causes += custom.problems(resource.schema, new, old, rules=self.rules)
+        else:
+            causes += builtin.problems(resource, new, old)
+        if causes:
+            raise invalid(resource.as_kind(new["metadata"].get("name", "")), causes)
+        if resource.collection == crds.DEFINITIONS:
+            crds.check(new, resource=resource, rules=self.rules)
+        if len(json.dumps(new, separators=(",", ":"))) > MAX_STORED_BYTES:
+            raise internal("etcdserver: request is too large")
+
+
+# -- parts that need no server ----------------------------------------------------------------------------------------
+
+
+def check_options(request: Request, *, apply: bool) -> None:
+    """The query of a write.
+
+    Raises:
+        ApiError: 422.
+    """
+    options = {"POST": "CreateOptions", "PUT": "UpdateOptions"}.get(request.method, "PatchOptions")
+    subject = Named("meta.k8s.io", options, "")
+    name = request.query.get("fieldManager", "")
+    if apply and not name:
+        raise invalid(subject, [required("fieldManager", "is required for apply patch")])
+    if len(name.encode()) > 128:
+        raise invalid(subject, [Cause("FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager")])
+    if "force" in request.query and not apply:
+        raise invalid(
+            subject, [Cause("FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force")]
+        )
+    if request.query.get("dryRun", "All") != "All":
+        shown = json.dumps([request.query["dryRun"]])
+        cause = Cause("FieldValueNotSupported", f'Unsupported value: {shown}: supported values: "All"', "dryRun")
+        raise invalid(subject, [cause])
+
+
+def presented(resource: Resource, tree: Tree) -> Tree:
+    """A stored object in the version of `resource`: its apiVersion, and the defaults of that version."""
+    if resource.schema is None:
+        return tree
+    result: Tree = {**tree, "apiVersion": resource.api_version}
+    return {**structural.defaulted(resource.schema, result)}
+
+
+def has_generation(resource: Resource) -> bool:
+    return resource.custom or resource.kind in builtin.WITH_GENERATION
+
+
+def is_conditional(resource: Resource) -> bool:
+    """Whether a replacement must name the version that it replaces."""
+    return resource.custom or resource.kind in builtin.CONDITIONAL_UPDATE
+
+
+def spec_changed(resource: Resource, new: Tree, old: Tree) -> bool:
+    """Whether something changed that generation counts: all but metadata and an isolated status."""
+    ignored = {"metadata", "status"} if resource.has_status else {"metadata"}
+    names = (new.keys() | old.keys()) - ignored
+    return any(not structure.same(new.get(name), old.get(name)) for name in names)
+
+
+def isolated(call: Call, new: Tree, live: Tree) -> Tree:
+    """Status stays out of the main resource, and everything else out of /status."""
+    if not call.resource.has_status:
+        return new
+    if not call.status:
+        result = {name: value for name, value in new.items() if name != "status"}
+        return {**result, "status": live["status"]} if "status" in live else result
+    if call.resource.custom:
+        result = {name: value for name, value in live.items() if name != "status"}
+        result["metadata"] = copy.deepcopy(live["metadata"])
+    else:
+        result = {**new, "spec": live["spec"]} if "spec" in live else dict(new)
+        labels = live["metadata"].get("labels")
+        result["metadata"] = {**new["metadata"]}
+        result["metadata"].pop("labels", None)
+        if labels:
+            result["metadata"]["labels"] = labels
+    if "status" in new:
+        result["status"] = new["status"]
+    else:
+        result.pop("status", None)
+    return result
+
+
+def uid_precondition(call: Call, wanted: str, found: str) -> ApiError:
+    """A PUT for another incarnation of the object."""
+    key = "/".join(part for part in (call.target.namespace, call.target.name) if part)
+    text = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{call.resource.plural}/{key}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    )
+    return ApiError(
+        409,
+        f'Operation cannot be fulfilled on {call.subject.qualified} "{call.target.name}": {text}',
+        "Conflict",
+        call.subject.details(),
+    )
+
+
+def _hidden(call: Call) -> frozenset[Path]:
+    """What the endpoint does not change: an owner of such fields would be a lie."""
+    if not call.resource.has_status:
+        return frozenset()
+    return frozenset({("f:spec",), ("f:metadata", "f:labels")}) if call.status else frozenset({("f:status",)})
+
+
+def _gvk(version: str, kind: str) -> str:
+    return f"{version if '/' in version else '/' + version}, Kind={kind}"
+
+
+def _cannot_be_handled(resource: Resource, text: str) -> str:
+    return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'
+
+
+def _resets(tree: Tree) -> bool:
+    return "managedFields" in tree["metadata"]
+
+
+def _unowned(tree: Tree) -> Tree:
+    if "metadata" not in tree:
+        return tree
+    return {**tree, "metadata": {key: value for key, value in tree["metadata"].items() if key != "managedFields"}}
+
+
+def _without_times(tree: Tree) -> Tree:
+    entries = tree["metadata"].get("managedFields", ())
+    kept = [{key: value for key, value in entry.items() if key != "time"} for entry in entries]
+    kept.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+    return {**tree, "metadata": {**tree["metadata"], "managedFields": kept}}
