@@ -100,7 +100,7 @@ def dearmor(signature: bytes, *, kind: str) -> bytes:
         SignatureRefused: `MalformedObject` for anything before or after the block, or a second one; `BadSignature` for
             characters that are no base64.
     """
-    lines = signature.removesuffix(b"\n").split(b"\n")
+    lines = signature.rstrip(b"\n").split(b"\n")  # some forges end the header with an empty line
     begin, end = f"-----BEGIN {kind}-----".encode(), f"-----END {kind}-----".encode()
     if lines[0] != begin or lines[-1] != end or any(line.startswith(b"-----") for line in lines[1:-1]):
         raise SignatureRefused(

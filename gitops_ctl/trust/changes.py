@@ -1,0 +1,153 @@
+"""From changed paths to judged changes: which verb, on which path, for which document (gitops.md, sections 4.3 and 4.4).
+
+Documents are compared by identity, not by path: one that leaves a path and appears at another in the same commit is one
+document, and both paths need `edit`.  A file that is no known document has `edit`, or `delete` when it goes.  A document
+that can no longer be read has gone: nothing slips out of judgement through a file that nobody can parse.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from gitops_ctl.core.ids import GroupKind, ObjectId
+from gitops_ctl.documents.index import DocumentCache
+from gitops_ctl.documents.loader import Document, Loaded, LoadLimits
+from gitops_ctl.documents.tree import is_document_name
+from gitops_ctl.git.entries import TreeEntry
+from gitops_ctl.git.store import ObjectStore
+from gitops_ctl.git.tree import PathChange
+from gitops_ctl.trust.rulebook import POLICY_KIND
+from gitops_ctl.trust.verbs import WHOLE, Fields, verbs_between
+
+NO_BLOB = "0" * 40
+"""Stands for a file that goes, also in a Consent."""
+
+_NOTHING = Loaded((), ())
+_Name: TypeAlias = tuple[ObjectId, str]
+_Placed: TypeAlias = tuple[str, Document]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What one rule decides about.
+
+    Attributes:
+        path: the file.
+        verb: what its change means.
+        kind: of the document; None for a file that holds none.
+        object: the document; None for a file that holds none.
+        fields: JSON pointers of what changed; the empty pointer is the whole document.
+        blob: id of the resulting file, `NO_BLOB` when it goes.
+    """
+
+    path: str
+    verb: str
+    kind: GroupKind | None
+    object: ObjectId | None = field(compare=False)
+    fields: tuple[str, ...] = field(compare=False)
+    blob: str
+
+
+class BlobDocuments:
+    """The documents of single files of a store, parsed once per blob."""
+
+    def __init__(self, store: ObjectStore, *, cache: DocumentCache, policy_path: str) -> None:
+        self._store = store
+        self._cache = cache
+        self._policy_path = policy_path
+        self._limits = LoadLimits()
+
+    def of(self, path: str, entry: TreeEntry | None) -> Sequence[Document]:
+        """Sound documents of the file; none for links, submodules, other suffixes and what is too large to read.
+
+        Raises:
+            NotFound, Refused: the blob cannot be read.
+        """
+        if entry is None or not entry.is_file or not (is_document_name(path) or path == self._policy_path):
+            return ()
+        return self._loaded(path, entry.id).documents
+
+    def _loaded(self, path: str, blob: str) -> Loaded:
+        if self._store.size(blob) > self._limits.file_bytes:
+            return _NOTHING
+        return self._cache.load(file=path, blob=blob, read=lambda: self._store.blob(blob), limits=self._limits)
+
+
+def changes_of(documents: BlobDocuments, paths: Iterable[PathChange], *, policy_path: str) -> tuple[Change, ...]:
+    """Every (path, verb, kind) of the changed paths, each once, by path.
+
+    Raises:
+        NotFound, Refused: a blob cannot be read.
+    """
+    changed = list(paths)
+    blobs = {change.path: change.new.id if change.new else NO_BLOB for change in changed}
+    found: dict[Change, None] = {}
+    told: set[str] = set()
+    for path, kind, name, verbs in _document_changes(documents, changed):
+        for verb, pointers in verbs.items():
+            found[Change(path, verb, kind, name, pointers, blobs[path])] = None
+            told.add(path)
+    for change in changed:
+        if change.path == policy_path:
+            found[Change(change.path, "trust", POLICY_KIND, None, (WHOLE,), blobs[change.path])] = None
+        elif change.path not in told or _needs_edit(change):
+            verb = "edit" if change.new is not None else "delete"
+            for one in _kinds_of_file(documents, change):
+                found[Change(change.path, verb, one, None, (WHOLE,), blobs[change.path])] = None
+    return tuple(sorted(found, key=lambda change: change.path))
+
+
+def _needs_edit(change: PathChange) -> bool:
+    """A change of mode is a change of the path, whatever its documents say."""
+    return change.old is not None and change.new is not None and change.old.mode != change.new.mode
+
+
+def _kinds_of_file(documents: BlobDocuments, change: PathChange) -> Iterable[GroupKind | None]:
+    """Kinds in the old or the new version, so that a rule by kind also decides about a comment in such a file."""
+    both = (*documents.of(change.path, change.old), *documents.of(change.path, change.new))
+    return dict.fromkeys(document.gvk.group_kind for document in both) or {None: None}
+
+
+def _document_changes(
+    documents: BlobDocuments, changed: Sequence[PathChange]
+) -> Iterator[tuple[str, GroupKind, ObjectId, Fields]]:
+    """(path, kind, identity, verbs) of each document that differs; a moved one once for each of its two paths."""
+    old = _by_name((change.path, document) for change in changed for document in documents.of(change.path, change.old))
+    new = _by_name((change.path, document) for change in changed for document in documents.of(change.path, change.new))
+    for name in dict.fromkeys((*old, *new)):
+        for before, after in _pairs(old.get(name, []), new.get(name, [])):
+            verbs = verbs_between(before[1].tree if before else None, after[1].tree if after else None)
+            present = after or before
+            assert present is not None
+            sort, identity = present[1].gvk.group_kind, present[1].id
+            if before and after and before[0] != after[0]:
+                moved = dict(verbs)
+                moved.setdefault("edit", (WHOLE,))
+                yield before[0], sort, identity, {"edit": (WHOLE,)}
+                yield after[0], sort, identity, moved
+            elif verbs:
+                yield present[0], sort, identity, verbs
+
+
+def _by_name(placed: Iterable[_Placed]) -> Mapping[_Name, list[_Placed]]:
+    """Grouped by identity; documents without a name, which only Git-only kinds may be, by their file too."""
+    found: dict[_Name, list[_Placed]] = {}
+    for path, document in placed:
+        found.setdefault((document.id, "" if document.id.name else path), []).append((path, document))
+    return found
+
+
+def _pairs(old: Sequence[_Placed], new: Sequence[_Placed]) -> Iterator[tuple[_Placed | None, _Placed | None]]:
+    """Old and new versions that belong together: those of one path first, then the rest in order."""
+    left, right = list(old), list(new)
+    for before in old:
+        after = next((candidate for candidate in right if candidate[0] == before[0]), None)
+        if after is not None:
+            left.remove(before)
+            right.remove(after)
+            yield before, after
+    for place in range(max(len(left), len(right))):
+        yield (
+            left[place] if place < len(left) else None,
+            right[place] if place < len(right) else None,
+        )

@@ -1,0 +1,351 @@
+"""Judges one commit, in the eight steps of gitops.md, section 4.3.
+
+Which policies must allow it: the policy of its own parent and, for a merged-in commit, also that of the first parent of the
+merge on the first-parent line.  A parent below the pinned root was never judged; the root's policy takes its place.  Who is
+judged: the signer; for a proposer's commit whoever is judged for the merge that brings it in (section 4.6).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import GitopsError, Refused
+from gitops_ctl.git.merge import replay_merge
+from gitops_ctl.git.objects import RawCommit
+from gitops_ctl.git.store import ObjectStore
+from gitops_ctl.git.tree import PathChange, entry_at, tree_changes
+from gitops_ctl.trust.authority import Authors, View, authorise, authorise_merge
+from gitops_ctl.trust.bounded import Bounded
+from gitops_ctl.trust.changes import BlobDocuments, Change, changes_of
+from gitops_ctl.trust.consent import Introduction, Moment, consenting
+from gitops_ctl.trust.introducers import Introducers
+from gitops_ctl.trust.keys import Owner, OwnerKind
+from gitops_ctl.trust.lines import Line, Lines
+from gitops_ctl.trust.policies import Policies
+from gitops_ctl.trust.reviews import ReviewEvidence, reviewers
+from gitops_ctl.trust.rulebook import Revocation, TrustPolicy
+from gitops_ctl.trust.signature import Signer
+from gitops_ctl.trust.signers import Sight, signer_of
+from gitops_ctl.trust.verbs import authorised_fields
+from gitops_ctl.trust.verdict import Accepted, CommitRefused, Decision, refusal_from
+
+MERGE_HINT = "merge it, don't fast-forward"
+FORGE_HINT = "use merge commits: the forge's key may sign clean merges and nothing else"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is the same for every commit of one pass.
+
+    Attributes:
+        root: the pinned commit.
+        first_seen: the first-seen time of a commit.
+        revoked: entries that are newer than the policies of the parents.
+        reviews: merge commit to what the forge said.
+    """
+
+    root: str
+    policy_path: str
+    now: datetime
+    first_seen: Callable[[str], datetime]
+    revoked: tuple[Revocation, ...] = ()
+    reviews: Mapping[str, ReviewEvidence] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Who is judged for a commit.
+
+    Attributes:
+        owner: whose key signed the commit itself.
+        views: each policy that must allow it, with the persons that it judges.
+        changing: the commit that counts for consents: itself, or the merge that brings in a proposer's commit.
+    """
+
+    owner: Owner
+    fingerprint: str
+    views: tuple[View, ...]
+    changing: str
+
+    @property
+    def persons(self) -> tuple[str, ...]:
+        return self.views[-1].persons if self.views else ()
+
+
+class Judge:
+    """Judges commits of one store within one scope.
+
+    Args:
+        store: the objects; nothing is written.
+        scope: what holds for the whole pass.
+        policies: policies by commit.
+        documents: documents of single files.
+        lines: how the commits hang together.
+    """
+
+    def __init__(
+        self, store: ObjectStore, *, scope: Scope, policies: Policies, documents: BlobDocuments, lines: Lines
+    ) -> None:
+        self.scope = scope
+        self.policies = policies
+        self._store = store
+        self._documents = documents
+        self._lines = lines
+        self._signers: Bounded[tuple[str, str], Signer] = Bounded(4096)
+
+    def judge(self, commit: str, *, line: Line) -> Accepted:
+        """The verdict on a commit of the line, whose parents were judged before.
+
+        Raises:
+            CommitRefused: the code is the verdict; some verdicts are pending.
+        """
+        try:
+            return self._judge(self._store.commit(commit), line=line)
+        except CommitRefused:
+            raise
+        except GitopsError as error:
+            if error.code is ErrorCode.REPOSITORY_DAMAGED:
+                raise
+            raise refusal_from(error, commit=commit) from error
+
+    def who(self, commit: str, *, line: Line) -> Who:
+        """Who is judged for a commit, by signatures alone; its changes are not looked at.
+
+        Raises:
+            CommitRefused: it has no acceptable signature, or nobody can be judged for it.
+        """
+        raw = self._store.commit(commit)
+        policies = self._key_policies(raw, line=line)
+        signers = [self.signer(raw, policy=policy) for policy in policies]
+        kinds = {signer.key.owner.kind for signer in signers}
+        owner = signers[-1].key.owner
+        if len(kinds) > 1:
+            raise self._unauthorised(
+                commit, "the key belongs to a person in one of its two policies and not in the other"
+            )
+        if owner.kind is OwnerKind.PERSON:
+            views = tuple(
+                View(policy, (signer.key.owner.name,)) for policy, signer in zip(policies, signers, strict=True)
+            )
+            return Who(owner, signers[-1].fingerprint, views, commit)
+        if owner.kind is OwnerKind.FORGE:
+            return Who(owner, signers[-1].fingerprint, self._review_views(raw, policies=policies), commit)
+        if commit == line.tip:
+            raise self._unauthorised(commit, f"a commit by {owner} counts only through a merge", hint=MERGE_HINT)
+        bringer = self.who(line.brought_by[commit], line=line)
+        return replace(bringer, owner=owner, fingerprint=signers[-1].fingerprint)
+
+    def signer(self, raw: RawCommit, *, policy: TrustPolicy) -> Signer:
+        """The signer by one policy, checked once."""
+        known = self._signers.get((raw.id, policy.digest))
+        if known is not None:
+            return known
+        sight = Sight(at=self.scope.first_seen(raw.id), now=self.scope.now)
+        found = signer_of(self._store, raw, policy=policy, revoked=self.scope.revoked, sight=sight)
+        return self._signers.put((raw.id, policy.digest), found)
+
+    def _judge(self, raw: RawCommit, *, line: Line) -> Accepted:
+        if not raw.parents:
+            raise Refused("it has no parent; only the pinned root may have none", code=ErrorCode.MALFORMED_OBJECT)
+        who = self.who(raw.id, line=line)
+        changes = self._changes(raw)
+        decisions: tuple[Decision, ...]
+        if who.owner.kind is OwnerKind.FORGE:
+            decisions = self._judge_forge(raw, changes=changes)
+        else:
+            if who.owner.kind is OwnerKind.PROPOSER:
+                self._require_proposer_paths(raw, line=line, changes=changes)
+            decisions = self._judge_changes(raw, who=who, changes=changes, line=line)
+        self._require_sound_policy(raw)
+        return Accepted(
+            commit=raw.id,
+            owner=who.owner,
+            fingerprint=who.fingerprint,
+            persons=who.persons,
+            first_seen=self.scope.first_seen(raw.id),
+            decisions=decisions,
+        )
+
+    def _key_policies(self, raw: RawCommit, *, line: Line) -> tuple[TrustPolicy, ...]:
+        """By whose keys the signature is looked up; that of the first-parent line comes last, and stands for the record."""
+        main = self.policies.at(line.first_parent)
+        if raw.id == line.tip or not raw.parents:
+            return (main,)
+        own = self._policy_of_parent(raw.parents[0], line=line)
+        return (main,) if own.digest == main.digest else (own, main)
+
+    def _policy_of_parent(self, parent: str, *, line: Line) -> TrustPolicy:
+        return self.policies.at(parent if parent in line.rooted else self.scope.root)
+
+    def _review_views(self, raw: RawCommit, *, policies: Iterable[TrustPolicy]) -> tuple[View, ...]:
+        evidence = self.scope.reviews.get(raw.id)
+        if evidence is None or len(raw.parents) < 2:
+            return ()
+        head = raw.parents[1]
+        return tuple(
+            View(policy, reviewers(evidence, policy=policy, head=head), by_reviews=True) for policy in policies
+        )
+
+    def _changes(self, raw: RawCommit) -> tuple[Change, ...]:
+        return changes_of(self._documents, self._path_changes(raw), policy_path=self.scope.policy_path)
+
+    def _path_changes(self, raw: RawCommit) -> tuple[PathChange, ...]:
+        first = self._store.links(raw.parents[0]).tree
+        if len(raw.parents) == 1:
+            return tuple(tree_changes(self._store, first, raw.tree))
+        found = {
+            change.path: self._with_stored_old(change, tree=first)
+            for change in replay_merge(self._store, *raw.parents, actual_tree=raw.tree)
+        }
+        path = self.scope.policy_path
+        held = entry_at(self._store, raw.tree, path)
+        sides = [entry_at(self._store, self._store.links(parent).tree, path) for parent in raw.parents]
+        if path not in found and held not in sides:
+            # A policy that is neither parent's was read by nobody, however cleanly its text merged (A4).
+            found[path] = PathChange(path, sides[0], held)
+        return tuple(found[path] for path in sorted(found))
+
+    def _with_stored_old(self, change: PathChange, *, tree: str) -> PathChange:
+        """Text that only the replay has merged is in no store: the first parent's file takes its place, which judges more."""
+        if change.old is None or self._store.contains(change.old.id):
+            return change
+        return replace(change, old=entry_at(self._store, tree, change.path))
+
+    def _judge_forge(self, raw: RawCommit, *, changes: Collection[Change]) -> tuple[Decision, ...]:
+        if len(raw.parents) < 2:
+            raise self._unauthorised(raw.id, "the forge's key signed a commit that is no merge", hint=FORGE_HINT)
+        if changes:
+            paths = ", ".join(dict.fromkeys(change.path for change in list(changes)[:5]))
+            raise self._unauthorised(
+                raw.id, f"the forge's key signed a merge that is not clean; it differs in {paths}", hint=FORGE_HINT
+            )
+        return (Decision(Change("", "merge", None, None, (), ""), "merges.forgeKeys", ()),)
+
+    def _judge_changes(
+        self, raw: RawCommit, *, who: Who, changes: Collection[Change], line: Line
+    ) -> tuple[Decision, ...]:
+        views = self._require_reviewed(raw, who=who)
+        asks = _AskedOf(self, raw, who=who, line=line)
+        decisions: list[Decision] = []
+        for view in views:
+            decisions = [authorise_merge(view=view, commit=raw.id)] if len(raw.parents) > 1 else []
+            decisions += [authorise(change, view=view, asks=asks, commit=raw.id) for change in changes]
+            if not decisions and not any(view.policy.holds_any_role(person) for person in view.persons):
+                raise self._unauthorised(raw.id, f"{', '.join(view.persons)} holds no role in the policy")
+        if len(raw.parents) > 1 and changes:
+            self._judge_by_second_parent(raw, who=who, changes=changes, line=line)
+        return tuple(decisions)
+
+    def _judge_by_second_parent(self, raw: RawCommit, *, who: Who, changes: Collection[Change], line: Line) -> None:
+        """A merge's own changes must be allowed by the policies of both parents."""
+        if who.owner.kind is not OwnerKind.PERSON:
+            raise self._unauthorised(raw.id, f"a merge by {who.owner} is not clean", hint="merge it as a person")
+        policy = self._policy_of_parent(raw.parents[1], line=line)
+        if any(policy.digest == view.policy.digest for view in who.views):
+            return
+        signer = self.signer(raw, policy=policy)
+        if signer.key.owner.kind is not OwnerKind.PERSON:
+            raise self._unauthorised(raw.id, "the key is no person's in the policy of the second parent")
+        view = View(policy, (signer.key.owner.name,))
+        asks = _AskedOf(self, raw, who=who, line=line)
+        for change in changes:
+            authorise(change, view=view, asks=asks, commit=raw.id)
+
+    def _require_reviewed(self, raw: RawCommit, *, who: Who) -> tuple[View, ...]:
+        """The views; for a proposer's commit in a forge's merge they need evidence, and enough of it."""
+        if not who.views:
+            raise CommitRefused(
+                f"the forge's merge {who.changing} brings it in, and the reviews at the forge are not known",
+                code=ErrorCode.NEEDS_FORGE_REVIEWS,
+                commit=raw.id,
+            )
+        for view in who.views:
+            needed = view.policy.merges.require_reviews if view.policy.merges else 1
+            if view.by_reviews and len(view.persons) < needed:
+                head = self._store.links(who.changing).parents[1]
+                raise self._unauthorised(
+                    raw.id,
+                    f"{needed} approving reviews of {head} by entitled persons are needed, counted are {len(view.persons)}",
+                )
+        return who.views
+
+    def _require_proposer_paths(self, raw: RawCommit, *, line: Line, changes: Iterable[Change]) -> None:
+        for policy in self._key_policies(raw, line=line):
+            owner = self.signer(raw, policy=policy).key.owner
+            paths = policy.proposers[owner.name].paths
+            for change in changes:
+                if not any(glob.matches(change.path) for glob in paths):
+                    raise self._unauthorised(raw.id, f"{owner} may not propose a change of {change.path}")
+
+    def _require_sound_policy(self, raw: RawCommit) -> None:
+        if any(self.policies.blob_at(parent) == self.policies.blob_at(raw.id) for parent in raw.parents):
+            return
+        self.policies.at(raw.id)
+
+    def consenters(self, raw: RawCommit, *, who: Who, line: Line, change: Change) -> frozenset[str]:
+        """People whose consents match; see `consent`."""
+        parents = self._store.links(who.changing).parents
+        blob = change.blob
+        if who.changing != raw.id:  # the merge that brings in a proposer's commit is what the consent is about
+            entry = entry_at(self._store, self._store.links(who.changing).tree, change.path)
+            blob = entry.id if entry is not None else "0" * 40
+        looks = self._introducers()
+
+        def introducer(path: str, commit: str) -> Introduction | None:
+            found = looks.of_file(path, commit=commit)
+            return None if found is None else Introduction(found, self._persons_of(found, near=line))
+
+        return consenting(
+            self._store,
+            change=replace(change, blob=blob),
+            moment=Moment(parents[0], self.scope.first_seen(who.changing)),
+            documents=self._documents,
+            introducer_of=introducer,
+        )
+
+    def authors(self, raw: RawCommit, *, who: Who, line: Line, change: Change) -> Authors:
+        """Introducers of the fields that the change authorises."""
+        fields = authorised_fields(change.kind, change.verb)
+        if fields is None or change.object is None:
+            return Authors(frozenset(who.persons), of_fields=False)
+        people: set[str] = set()
+        looks = self._introducers()
+        for pointer in fields:
+            found = looks.of_field(change.object, pointer, path=change.path, commit=raw.id)
+            if found is None:
+                return Authors(frozenset(), of_fields=True, unknown=True)
+            persons = who.persons if found == raw.id else self._persons_of(found, near=line)
+            if not persons:
+                return Authors(frozenset(), of_fields=True, unknown=True)
+            people.update(persons)
+        return Authors(frozenset(people), of_fields=True)
+
+    def _persons_of(self, commit: str, *, near: Line) -> tuple[str, ...]:
+        """Judged persons of an introducing commit; nobody, when its signature no longer counts."""
+        try:
+            return self.who(commit, line=near if commit in near else self._lines.line_of(commit)).persons
+        except CommitRefused:
+            return ()
+
+    def _introducers(self) -> Introducers:
+        return Introducers(self._store, documents=self._documents, judged=self._lines.judged)
+
+    def _unauthorised(self, commit: str, message: str, *, hint: str = "") -> CommitRefused:
+        return CommitRefused(message, code=ErrorCode.PATH_NOT_AUTHORISED, commit=commit, hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _AskedOf:
+    """The questions of a rule, answered for one commit."""
+
+    judge: Judge
+    raw: RawCommit
+    who: Who
+    line: Line
+
+    def consenters(self, change: Change) -> frozenset[str]:
+        return self.judge.consenters(self.raw, who=self.who, line=self.line, change=change)
+
+    def authors(self, change: Change) -> Authors:
+        return self.judge.authors(self.raw, who=self.who, line=self.line, change=change)

@@ -1,0 +1,175 @@
+"""What a change of a document means, as verbs, computed from its old and its new version (gitops.md, section 4.4, Verbs).
+
+A kind teaches its own verbs through `register_verbs`: a pure function of both versions that names the fields which changed
+and the verb that each of them needs.  Whatever else changed is `edit`.  Consent annotations are the same for every kind.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypeAlias
+
+from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE, ANNOTATION_RECREATE, GROUP
+from gitops_ctl.core.canonical import canonical_json
+from gitops_ctl.core.ids import GroupKind, GroupVersionKind
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
+from gitops_ctl.documents.pointer import pointer_of, steps_of
+
+Fields: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Verb to JSON pointers of the fields that need it; the empty pointer is the whole document."""
+
+VerbsOf: TypeAlias = Callable[[JsonObject | None, JsonObject | None], Fields]
+"""Old and new version to the verbs beyond `edit`.  None: the document is not there.
+
+For a document that goes, the answer is complete; an empty one means `delete`.
+"""
+
+WHOLE = ""
+CONSENT_KIND = GroupKind(GROUP, "Consent")
+_POLICY_KIND = GroupKind(GROUP, "TrustPolicy")
+_SYNC_KIND = GroupKind(GROUP, "Sync")
+
+
+@dataclass(frozen=True, slots=True)
+class KindVerbs:
+    """What one kind taught.
+
+    Attributes:
+        authorises: verb to the fields that it speaks about; their introducers are the authors of `distinctFromAuthor`.
+            A verb that is not named here has the signer of the change as its author.
+        fields: pointers of the kind's authorising fields, for provenance.
+    """
+
+    verbs_of: VerbsOf
+    authorises: Fields = field(default_factory=dict)
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+_REGISTRY: dict[GroupKind, KindVerbs] = {}
+
+
+def register_verbs(
+    group_kind: GroupKind,
+    verbs_of: VerbsOf,
+    *,
+    authorises: Fields = MappingProxyType({}),
+    fields: tuple[tuple[str, str], ...] = (),
+) -> None:
+    """Teach the verbs of a kind.
+
+    Args:
+        group_kind: the kind, at every version.
+        verbs_of: the function of both versions.
+        authorises: see `KindVerbs`.
+        fields: (verb, pointer) of each authorising field.
+
+    Raises:
+        RuntimeError: the kind was taught already.
+    """
+    if group_kind in _REGISTRY:
+        raise RuntimeError(f"the verbs of {group_kind} are registered twice")
+    _REGISTRY[group_kind] = KindVerbs(verbs_of, authorises, fields)
+
+
+def forget_verbs(group_kind: GroupKind) -> None:
+    """Undo a registration, for tests."""
+    _REGISTRY.pop(group_kind, None)
+
+
+def registered_kinds() -> frozenset[GroupKind]:
+    """Kinds with verbs of their own."""
+    return frozenset(_REGISTRY)
+
+
+def verbs_between(old: JsonObject | None, new: JsonObject | None) -> Fields:
+    """Verbs of one document's change, with the fields; empty when the versions are equal."""
+    if same(old, new):
+        return {}
+    named = _named(old, new)
+    if new is None:
+        return named or {"delete": (WHOLE,)}
+    covered = {pointer for pointers in named.values() for pointer in pointers}
+    if WHOLE not in covered and not same(_without(old, covered), _without(new, covered)):
+        named.setdefault("edit", ())
+        named["edit"] += (WHOLE,)
+    return named
+
+
+def authorised_fields(kind: GroupKind | None, verb: str) -> tuple[str, ...] | None:
+    """Fields whose introducers are the authors for the verb; None: the signer of the change is its author."""
+    if verb == "consent" and kind != CONSENT_KIND:
+        return ("/spec",)
+    taught = _REGISTRY.get(kind) if kind is not None else None
+    return taught.authorises.get(verb) if taught is not None else None
+
+
+def authorising_fields(tree: JsonObject) -> tuple[tuple[str, str], ...]:
+    """(verb, pointer) of the authorising fields that this document can have and has."""
+    kind = GroupVersionKind.of(tree).group_kind
+    taught = _REGISTRY.get(kind)
+    wanted = (*_consent_pointers(kind), *(taught.fields if taught else ()))
+    return tuple((verb, pointer) for verb, pointer in wanted if value_at(tree, pointer) is not None)
+
+
+def same(one: JsonValue, other: JsonValue) -> bool:
+    """Whether two values are the same JSON; unlike in Python, `1` is not `true`."""
+    return one == other and canonical_json(one) == canonical_json(other)
+
+
+def value_at(tree: JsonObject | None, pointer: str) -> JsonValue:
+    """The value at a pointer, None where nothing is; lists are not entered."""
+    value: JsonValue = tree
+    for step in steps_of(pointer):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(step)
+    return value
+
+
+def _named(old: JsonObject | None, new: JsonObject | None) -> dict[str, tuple[str, ...]]:
+    present = new if new is not None else old
+    assert present is not None
+    kind = GroupVersionKind.of(present).group_kind
+    taught = _REGISTRY.get(kind)
+    named = dict(taught.verbs_of(old, new)) if taught else {}
+    if new is not None:
+        for verb, pointer in _consent_pointers(kind):
+            value = value_at(new, pointer)
+            if value is not None and not same(value, value_at(old, pointer)):
+                named[verb] = (*named.get(verb, ()), pointer)
+    return named
+
+
+def _consent_pointers(kind: GroupKind) -> tuple[tuple[str, str], ...]:
+    """(verb, pointer) of consent annotations: `recreate` on any document, `allow-prune` on a Sync (section 22.4)."""
+    names = [ANNOTATION_RECREATE, ANNOTATION_ALLOW_PRUNE] if kind == _SYNC_KIND else [ANNOTATION_RECREATE]
+    return tuple(("consent", pointer_of(("metadata", "annotations", name))) for name in names)
+
+
+def _without(tree: JsonObject | None, pointers: set[str]) -> JsonValue:
+    """A copy without the fields, and without the mappings that became empty with them."""
+    value: JsonValue = tree
+    for pointer in pointers:
+        value = _dropped(value, steps_of(pointer))
+    return value
+
+
+def _dropped(value: JsonValue, steps: tuple[str, ...]) -> JsonValue:
+    if not isinstance(value, Mapping) or not steps or steps[0] not in value:
+        return value
+    inner = _dropped(value[steps[0]], steps[1:]) if len(steps) > 1 else None
+    keep = inner is not None and inner != {}
+    return {key: inner if key == steps[0] else member for key, member in value.items() if key != steps[0] or keep}
+
+
+def _trust_policy(_old: JsonObject | None, _new: JsonObject | None) -> Fields:
+    return {"trust": (WHOLE,)}
+
+
+def _consent(_old: JsonObject | None, new: JsonObject | None) -> Fields:
+    """Removing a consent, spent or not, is an ordinary edit."""
+    return {"edit": (WHOLE,)} if new is None else {"consent": (WHOLE,)}
+
+
+register_verbs(_POLICY_KIND, _trust_policy)
+register_verbs(CONSENT_KIND, _consent, authorises={"consent": ()})

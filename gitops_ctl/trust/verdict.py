@@ -1,0 +1,92 @@
+"""What judging a commit gives: who, which changes, by which rule, or why not (gitops.md, sections 4.5 and 4.6)."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import GitopsError, Refused
+from gitops_ctl.trust.changes import Change
+from gitops_ctl.trust.keys import Owner
+
+ACCEPTED = "Accepted"
+
+PENDING = frozenset(
+    {
+        ErrorCode.NEEDS_FORGE_REVIEWS,
+        ErrorCode.SIGNATURE_IN_FUTURE,
+        ErrorCode.VERIFICATION_IN_PROGRESS,
+        ErrorCode.HISTORY_UNAVAILABLE,
+    }
+)
+"""Verdicts that are no refusal: tried again each cycle, cleared without a new commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One change that a rule allows, and the people who were counted for it."""
+
+    change: Change
+    rule: str
+    persons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A commit that everything allows.
+
+    Attributes:
+        owner: whose key signed it.
+        fingerprint: of that key.
+        persons: judged persons: the signer, or for a proposer's commit those of the merge that brings it in; the first is
+            the introducer of what the commit changed.
+        decisions: by the policy of the first-parent line.
+    """
+
+    commit: str
+    owner: Owner
+    fingerprint: str
+    persons: tuple[str, ...]
+    first_seen: datetime
+    decisions: tuple[Decision, ...] = field(default=(), compare=False)
+
+
+class CommitRefused(Refused):
+    """A commit or tag object that is not accepted, or not yet; the code is the verdict.
+
+    Attributes:
+        commit: the object that was judged.
+        path, verb, rule, person, key_seen: what was found, empty where it does not apply.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: ErrorCode,
+        commit: str,
+        hint: str = "",
+        where: "Where | None" = None,
+    ) -> None:
+        super().__init__(message, code=code, subject=commit, hint=hint)
+        self.commit = commit
+        self.where = where or Where()
+
+    @property
+    def is_pending(self) -> bool:
+        return self.code in PENDING
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What a refusal is about."""
+
+    path: str = ""
+    verb: str = ""
+    rule: str = ""
+    person: str = ""
+    key_seen: str = ""
+
+
+def refusal_from(error: GitopsError, *, commit: str, where: Where | None = None) -> CommitRefused:
+    """The same finding, as a verdict on the commit."""
+    return CommitRefused(error.message, code=error.code, commit=commit, hint=error.hint, where=where)
