@@ -181,6 +181,11 @@ def rate_limited(retry_after_s: int | None) -> ApiError:
     return ApiError(429, "Too many requests, please try again later.", "TooManyRequests", details, headers=headers)
 
 
+def initialising() -> ApiError:
+    """A custom kind whose storage is not there yet."""
+    return ApiError(429, "storage is (re)initializing", "TooManyRequests", {"retryAfterSeconds": 1})
+
+
 def unavailable(message: str = "the server is currently unable to handle the request") -> ApiError:
     return ApiError(503, message, "ServiceUnavailable")
 

@@ -1,6 +1,5 @@
 """The API server without HTTP: one request in, one answer out.  Simulations call it directly."""
 
-import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,12 +10,14 @@ from tests.doubles.apiserver.answers import (
     Named,
     Tree,
     denied,
+    initialising,
     method_not_allowed,
     not_found,
     not_implemented,
     path_not_found,
     resource_not_found,
 )
+from tests.doubles.apiserver.calls import Call, presented
 from tests.doubles.apiserver.cel import Rules
 from tests.doubles.apiserver.deletion import Deletion
 from tests.doubles.apiserver.listing import listed
@@ -25,7 +26,7 @@ from tests.doubles.apiserver.resources import Catalogue, Resource
 from tests.doubles.apiserver.selectors import selected
 from tests.doubles.apiserver.store import Change, Collection, Key, Store
 from tests.doubles.apiserver.watch import Watch, open_watch
-from tests.doubles.apiserver.writes import Call, Writes, presented
+from tests.doubles.apiserver.writes import Writes
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3", "platform": "linux/amd64"}
@@ -61,6 +62,7 @@ class ApiServer:
 
     Attributes:
         lag: how many requests for a new custom kind are answered with 404 after its definition is Established.
+        initialising: how many are then answered with 429, while the storage of the kind starts.
         stale_groups: groups whose discovery fails.
         audit: every request, oldest first.
     """
@@ -68,6 +70,7 @@ class ApiServer:
     seed: int = 0
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     lag: int = 1
+    initialising: int = 0
     window: int = 5000
     stale_groups: frozenset[str] = frozenset()
     audit: list[AuditEntry] = field(default_factory=list)
@@ -224,7 +227,9 @@ class ApiServer:
                 name=target.name,
             )
         resource = self._resource(target)
-        if target.subresource not in ("", "status") and resource is not None:
+        if target.subresource not in ("", "status"):
+            if resource.custom:
+                raise not_found(resource.named(target.name))
             raise not_implemented(f"subresource {target.subresource}")
         return Call(request, target, resource)
 
@@ -234,7 +239,7 @@ class ApiServer:
             raise resource_not_found() if self.catalogue.serves(target.group, target.version) else path_not_found()
         if self._hidden.get(found.collection):
             self._hidden[found.collection] -= 1
-            raise path_not_found()
+            raise path_not_found() if self._hidden[found.collection] >= self.initialising else initialising()
         if target.subresource == "status" and not found.has_status:
             raise resource_not_found()
         if not found.namespaced and target.namespace:
@@ -280,18 +285,18 @@ class ApiServer:
         """Keep the catalogue in step with the definitions."""
         if change.collection != crds.DEFINITIONS:
             return
+        if change.new is not None and "deletionTimestamp" in change.new["metadata"]:
+            return
         if change.new is None:
             self.catalogue.replace(crds.collection_of(change.last), ())
             return
         status = change.new.get("status", {})
         accepted = crds.accepted_status(change.new, now=self.writes.time())
         if status.get("storedVersions") != accepted["storedVersions"] or not status.get("conditions"):
-            new = copy.deepcopy(change.new)
-            new["status"] = accepted
-            self.store.put(change.collection, change.key, new)
+            self.writes.write_status(change.collection, change.key, change.new, accepted)
             return
         first = change.old is None or not change.old.get("status", {}).get("conditions")
-        self._serve(change.new, hidden=self.lag if first else 0)
+        self._serve(change.new, hidden=self.lag + self.initialising if first else 0)
 
     def _serve(self, definition: Tree, *, hidden: int) -> None:
         collection = crds.collection_of(definition)

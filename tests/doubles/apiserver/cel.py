@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from cel_expr_python import cel
@@ -89,7 +88,10 @@ def is_transition(text: str) -> bool:
 
 
 def bound(schema: Mapping[str, Any], value: Any) -> Any:
-    """`value` as the rules see it: numbers are doubles, date-times moments, odd member names escaped."""
+    """`value` as the rules see it: numbers are doubles, odd member names escaped.
+
+    Date-times stay text, because the engine takes no moments inside of untyped values: `timestamp(self.at)` works on both.
+    """
     if isinstance(value, Mapping):
         properties = schema.get("properties", {})
         extra = schema.get("additionalProperties")
@@ -102,8 +104,6 @@ def bound(schema: Mapping[str, Any], value: Any) -> Any:
         return [bound(schema.get("items", {}), item) for item in value]
     if schema.get("type") == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if schema.get("format") == "date-time" and isinstance(value, str):
-        return datetime.fromisoformat(value)
     return value
 
 

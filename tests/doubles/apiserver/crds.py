@@ -101,5 +101,13 @@ def accepted_status(definition: Mapping[str, Any], *, now: str) -> Tree:
     }
 
 
+def terminating_status(definition: Mapping[str, Any], *, now: str) -> Tree:
+    """The status of a definition that is being deleted."""
+    status = copy.deepcopy(definition.get("status", {}))
+    text = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    pending = _condition("Terminating", "InstanceDeletionPending", text, now)
+    return {**status, "conditions": [*(status.get("conditions") or ()), pending]}
+
+
 def _condition(kind: str, reason: str, message: str, now: str) -> Tree:
     return {"type": kind, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message}

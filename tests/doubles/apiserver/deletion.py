@@ -7,10 +7,11 @@ from typing import Any
 
 from tests.doubles.apiserver import builtin, crds
 from tests.doubles.apiserver.answers import Named, Tree, conflict, forbidden, not_found
+from tests.doubles.apiserver.calls import Call, has_generation
 from tests.doubles.apiserver.request import body_of
 from tests.doubles.apiserver.resources import Catalogue, Resource
 from tests.doubles.apiserver.store import Collection, Key, Store
-from tests.doubles.apiserver.writes import NAMESPACES, Call, Writes, has_generation
+from tests.doubles.apiserver.writes import NAMESPACES, Writes
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -80,7 +81,10 @@ class Deletion:
         new["metadata"] |= {"deletionTimestamp": self.writes.time(), "deletionGracePeriodSeconds": 0}
         if finalizers:
             new["metadata"]["finalizers"] = finalizers
-        if has_generation(resource):
+        if resource.collection == crds.DEFINITIONS:
+            new["metadata"].pop("deletionGracePeriodSeconds")
+            new["status"] = crds.terminating_status(new, now=self.writes.time())
+        elif has_generation(resource):
             new["metadata"]["generation"] = new["metadata"].get("generation", 0) + 1
         if resource.collection == NAMESPACES:
             new["metadata"].pop("deletionGracePeriodSeconds")

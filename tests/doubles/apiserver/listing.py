@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.doubles.apiserver.answers import Tree, bad_request, expired, too_large_version
+from tests.doubles.apiserver.calls import presented
 from tests.doubles.apiserver.resources import Resource
 from tests.doubles.apiserver.selectors import selected
 from tests.doubles.apiserver.store import Compacted, Key, Store
 from tests.doubles.apiserver.watch import parsed_version
-from tests.doubles.apiserver.writes import presented
 
 
 def listed(store: Store, resource: Resource, namespace: str, query: Mapping[str, str]) -> Tree:
@@ -29,6 +29,8 @@ def listed(store: Store, resource: Resource, namespace: str, query: Mapping[str,
     limit = _limit(query)
     page, rest = (chosen[:limit], chosen[limit:]) if limit else (chosen, [])
     metadata: Tree = {"resourceVersion": str(version)}
+    if resource.custom:
+        metadata["continue"] = ""
     if rest:
         metadata["continue"] = _token(version, page[-1][0])
         if not query.get("labelSelector") and not query.get("fieldSelector"):

@@ -16,10 +16,6 @@ Types: TypeAlias = Mapping[str, Mapping[str, Any]]
 METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
-class DuplicateKey(ValueError):
-    """Two items of a list have the same key."""
-
-
 class MissingKey(ValueError):
     """An item of a keyed list has no key."""
 
@@ -114,12 +110,15 @@ class Shape:
         """
         if self.list_type == "set":
             return f"v:{compact(item)}"
-        key = {}
-        for name, default in self.keys:
-            value = item.get(name, default) if isinstance(item, Mapping) else None
-            if value is None:
-                raise MissingKey(f'associative list with keys has an element that omits key field "{name}"')
-            key[name] = value
+        found = item if isinstance(item, Mapping) else {}
+        pairs = {name: found.get(name, default) for name, default in self.keys}
+        key = {name: value for name, value in pairs.items() if value is not None}
+        if not key:
+            names = " ".join(compact(name) for name, _ in self.keys)
+            raise MissingKey(
+                f"associative list with keys has an element that omits all key fields [{names}] (and doesn't have "
+                "default values for any key fields)"
+            )
         return f"k:{compact(key)}"
 
     def resolved(self, value: Any) -> "Shape":

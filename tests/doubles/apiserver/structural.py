@@ -132,14 +132,14 @@ def _enum(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
 
 
 def _string(schema: Schema, value: str, path: str) -> Iterator[Cause]:
-    shown = json.dumps(value)
-    longest, shortest = schema.get("maxLength"), schema.get("minLength", 0)
+    """The first rule that a text breaks; a server says no more than that."""
+    shown = json.dumps(value, ensure_ascii=False)
+    longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength", 0), schema.get("pattern")
     if longest is not None and len(value) > longest:
         yield Cause("FieldValueTooLong", f"Too long: may not be more than {longest} bytes", path)
-    if len(value) < shortest:
+    elif len(value) < shortest:
         yield invalid_value(path, shown, f"{path} in body should be at least {shortest} chars long")
-    pattern = schema.get("pattern")
-    if pattern is not None and re.search(pattern, value) is None:
+    elif pattern is not None and re.search(pattern, value) is None:
         yield invalid_value(path, shown, f"{path} in body should match '{pattern}'")
     if schema.get("format") == "date-time" and not _is_moment(value):
         text = f"Invalid value: {shown}: {path} in body must be of type date-time: {shown}"

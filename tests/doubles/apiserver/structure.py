@@ -1,11 +1,11 @@
 """The operations of structured merge: check, field set, merge, compare, remove.  Pure functions over JSON trees."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.doubles.apiserver.fieldset import FieldSet, Path, Trie, text
-from tests.doubles.apiserver.shapes import DuplicateKey, MissingKey, Shape
+from tests.doubles.apiserver.fieldset import FieldSet, Path, Trie, compact, text
+from tests.doubles.apiserver.shapes import MissingKey, Shape
 
 _ABSENT: Any = object()
 
@@ -23,22 +23,31 @@ class Comparison:
     removed: set[Path] = field(default_factory=set)
 
 
-def check(shape: Shape, value: Any, path: Path = ()) -> None:
+def check(shape: Shape, value: Any) -> None:
     """Raise NotTyped when `value` does not fit.  Null fits everywhere."""
+    found = list(_misfits(shape, value, ()))
+    if len(found) == 1:
+        raise NotTyped(found[0])
+    if found:
+        raise NotTyped("errors:\n" + "\n".join(f"  {line}" for line in found))
+
+
+def _misfits(shape: Shape, value: Any, path: Path) -> Iterator[str]:
     if value is None:
         return
     shape = shape.resolved(value)
     if shape.kind == "map":
-        _check_map(shape, value, path)
+        yield from _misfits_of_map(shape, value, path)
     elif shape.kind == "list":
-        _check_list(shape, value, path)
+        yield from _misfits_of_list(shape, value, path)
     elif not scalar_fits(shape.scalar, value):
-        raise NotTyped(f"{text(path)}: expected {_WORDS.get(shape.scalar, 'scalar')}, got {_go_value(value)}")
+        if shape.scalar in ("integer", "number"):
+            yield f"{text(path)}: expected numeric (int or float), got {_GO_TYPES[type(value)]}"
+        else:
+            yield f"{text(path)}: expected {shape.scalar or 'scalar'}, got {_go_value(value)}"
 
 
-_WORDS = {"string": "string", "integer": "numeric (int or float)", "number": "numeric (int or float)"} | {
-    "boolean": "boolean"
-}
+_GO_TYPES = {str: "string", bool: "bool", list: "[]interface {}", dict: "map[string]interface {}"}
 
 
 def scalar_fits(scalar: str, value: Any) -> bool:
@@ -55,36 +64,30 @@ def scalar_fits(scalar: str, value: Any) -> bool:
 
 
 def _go_value(value: Any) -> str:
+    """A value as the server prints it in such messages."""
     if isinstance(value, list):
         return "&{[" + " ".join(str(item) for item in value) + "]}"
-    return f"&value.valueUnstructured{{Value:{str(value).lower() if isinstance(value, bool) else _go(value)}}}"
+    shown = str(value).lower() if isinstance(value, bool) else value
+    return f"&value.valueUnstructured{{Value:{compact(value) if isinstance(value, str) else shown}}}"
 
 
-def _go(value: Any) -> str:
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, Mapping):
-        inner = ", ".join(f'"{key}":{_go(item)}' for key, item in sorted(value.items()))
-        return f"map[string]interface {{}}{{{inner}}}"
-    if isinstance(value, list):
-        return "[]interface {}{" + ", ".join(_go(item) for item in value) + "}"
-    return str(value)
-
-
-def _check_map(shape: Shape, value: Any, path: Path) -> None:
+def _misfits_of_map(shape: Shape, value: Any, path: Path) -> Iterator[str]:
     if not isinstance(value, Mapping):
-        raise NotTyped(f"{text(path)}: expected map, got {_go_value(value)}")
+        yield f"{text(path)}: expected map, got {_go_value(value)}"
+        return
     for name, item in value.items():
         child = shape.child(name)
         where = (*path, f"f:{name}")
         if child is None:
-            raise NotTyped(f"{text(where)}: field not declared in schema")
-        check(child, item, where)
+            yield f"{text(where)}: field not declared in schema"
+        else:
+            yield from _misfits(child, item, where)
 
 
-def _check_list(shape: Shape, value: Any, path: Path) -> None:
+def _misfits_of_list(shape: Shape, value: Any, path: Path) -> Iterator[str]:
     if not isinstance(value, list):
-        raise NotTyped(f"{text(path)}: expected list, got {_go_value(value)}")
+        yield f"{text(path)}: expected list, got {_go_value(value)}"
+        return
     seen: set[str] = set()
     for number, item in enumerate(value):
         step = f"i:{number}"
@@ -92,11 +95,13 @@ def _check_list(shape: Shape, value: Any, path: Path) -> None:
             try:
                 step = shape.step_of(item)
             except MissingKey as error:
-                raise NotTyped(f"{text(path)}: element {number}: {error}") from error
+                yield f"{text(path)}: element {number}: {error}"
+                continue
             if step in seen:
-                raise NotTyped(f"{text(path)}: duplicate entries for key {text((step,))}")
+                yield f"{text(path)}: duplicate entries for key {text((step,))}"
+                continue
             seen.add(step)
-        check(shape.item, item, (*path, step))
+        yield from _misfits(shape.item, item, (*path, step))
 
 
 def fields_of(shape: Shape, value: Any) -> FieldSet:
@@ -293,16 +298,3 @@ def _remove(shape: Shape, value: Any, node: Trie) -> Any:
         elif not below.member:
             items.append(_remove(shape.item, item, below))
     return items or None
-
-
-__all__ = [
-    "Comparison",
-    "DuplicateKey",
-    "NotTyped",
-    "check",
-    "compare",
-    "fields_of",
-    "merge",
-    "named_members",
-    "remove",
-]

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.doubles.apiserver.answers import ApiError, Tree, bad_request, expired, internal
+from tests.doubles.apiserver.calls import presented
 from tests.doubles.apiserver.resources import Resource
 from tests.doubles.apiserver.selectors import Predicate, selected
 from tests.doubles.apiserver.store import Change, Compacted, Store
-from tests.doubles.apiserver.writes import presented
 
 INITIAL_END = "k8s.io/initial-events-end"
 

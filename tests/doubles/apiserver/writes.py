@@ -22,37 +22,35 @@ from tests.doubles.apiserver.answers import (
     invalid_value,
     not_found,
     not_implemented,
-    required,
     unsupported_media_type,
 )
+from tests.doubles.apiserver.calls import (
+    Call,
+    cannot_be_handled,
+    check_options,
+    has_generation,
+    hidden_from,
+    is_conditional,
+    isolated,
+    kind_text,
+    missing_kind,
+    presented,
+    resets_entries,
+    spec_changed,
+    uid_precondition,
+    unowned,
+    without_times,
+)
 from tests.doubles.apiserver.cel import Rules
-from tests.doubles.apiserver.fieldset import Path
 from tests.doubles.apiserver.patches import json_patched, merge_patched
-from tests.doubles.apiserver.request import APPLY, JSON_PATCH, MERGE, Request, Target, body_of
-from tests.doubles.apiserver.resources import Resource
-from tests.doubles.apiserver.shapes import METADATA, Shape
-from tests.doubles.apiserver.store import Store
+from tests.doubles.apiserver.request import APPLY, JSON_PATCH, MERGE, body_of
+from tests.doubles.apiserver.resources import Resource, builtin_resources
+from tests.doubles.apiserver.shapes import METADATA, MissingKey, Shape
+from tests.doubles.apiserver.store import Collection, Key, Store
 
 NAMESPACES = ("", "namespaces")
 MAX_STORED_BYTES = 1_572_864
 BEFORE = "before-first-apply"
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request with what its path names."""
-
-    request: Request
-    target: Target
-    resource: Resource
-
-    @property
-    def status(self) -> bool:
-        return self.target.subresource == "status"
-
-    @property
-    def subject(self) -> Named:
-        return self.resource.named(self.target.name)
 
 
 @dataclass
@@ -181,7 +179,7 @@ class Writes:
             subresource=call.target.subresource,
             time=self.time(),
             served=resource.served,
-            hidden=_hidden(call),
+            hidden=hidden_from(call),
             only="f:status" if call.status and resource.custom else "",
         )
 
@@ -190,17 +188,17 @@ class Writes:
         version, kind = tree.get("apiVersion", ""), tree.get("kind", "")
         applied = call.request.method == "PATCH"
         if (applied or resource.custom) and not kind:
-            raise bad_request(f"Object 'Kind' is missing in '{json.dumps(tree, separators=(',', ':'))}'")
+            raise bad_request(missing_kind(resource, call.request))
         if version and version != resource.api_version:
             if applied:
-                raise bad_request(f"invalid object type: {_gvk(version, kind)}")
+                raise bad_request(f"invalid object type: {kind_text(version, kind)}")
             raise bad_request(
                 f"the API version in the data ({version}) does not match the expected API version "
                 f"({resource.api_version})"
             )
         if kind and kind != resource.kind:
             if applied:
-                raise bad_request(f"invalid object type: {_gvk(version, kind)}")
+                raise bad_request(f"invalid object type: {kind_text(version, kind)}")
             name = tree.get("metadata", {}).get("name", "")
             subject = Named(resource.group, kind, name)
             raise invalid(subject, [invalid_value("kind", f'"{kind}"', f"must be {resource.kind}")])
@@ -214,10 +212,10 @@ class Writes:
         try:
             result, unknown = self._normal(resource, tree)
         except ApiError as error:
-            raise bad_request(_cannot_be_handled(resource, error.message)) from error
+            raise bad_request(cannot_be_handled(resource, error.message)) from error
         if unknown and call.request.strict:
             words = ", ".join(f'unknown field "{path}"' for path in unknown)
-            raise bad_request(_cannot_be_handled(resource, f"strict decoding error: {words}"))
+            raise bad_request(cannot_be_handled(resource, f"strict decoding error: {words}"))
         result |= {"apiVersion": resource.api_version, "kind": resource.kind}
         result.setdefault("metadata", {})
         if call.target.name and call.request.method != "POST":
@@ -310,7 +308,10 @@ class Writes:
         if not call.resource.custom:
             live, new = builtin.materialised(shape, live), builtin.materialised(shape, new)
         writer = self._writer(call, call.request.manager)
-        return managed.update(shape, live=_unowned(live), new=_unowned(new), managed=entries, writer=writer)
+        try:
+            return managed.update(shape, live=unowned(live), new=unowned(new), managed=entries, writer=writer)
+        except MissingKey:
+            return {}  # a server drops the entries then; the validation refuses the object
 
     @staticmethod
     def _put_entries(tree: Tree, entries: managed.Managed) -> None:
@@ -323,7 +324,7 @@ class Writes:
         metadata.check_version(new, live, subject=call.subject)
         if entries is None:
             sent = live["metadata"].get("managedFields", [])
-            if not call.status and (new["metadata"].get("managedFields") or _resets(new)):
+            if not call.status and (new["metadata"].get("managedFields") or resets_entries(new)):
                 sent = new["metadata"].get("managedFields", [])
             known = managed.read([entry for entry in sent if entry])
             entries = self._owned_by_update(call, live, new, known)
@@ -343,7 +344,7 @@ class Writes:
         new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
         ends = "deletionTimestamp" in new["metadata"] and not new["metadata"].get("finalizers")
         ends = ends and not new.get("spec", {}).get("finalizers") if call.resource.kind == "Namespace" else ends
-        if _without_times(new) == _without_times(live) and not ends:
+        if without_times(new) == without_times(live) and not ends:
             return live
         if call.request.dry_run:
             return new
@@ -351,6 +352,26 @@ class Writes:
             self.store.remove(call.resource.collection, key, new)
             return new
         return self.store.put(call.resource.collection, key, new)
+
+    def write_status(self, collection: Collection, key: Key, live: Tree, status: Tree) -> Tree:
+        """A status that the server itself writes."""
+        new = {**copy.deepcopy(live), "status": status}
+        resource = next(item for item in builtin_resources() if item.collection == collection)
+        writer = managed.Writer(
+            name="kube-apiserver",
+            version=resource.api_version,
+            subresource="status",
+            time=self.time(),
+            served=resource.served,
+            only="f:status",
+        )
+        before, after = builtin.materialised(resource.shape, live), builtin.materialised(resource.shape, new)
+        entries = managed.read(live["metadata"].get("managedFields", ()))
+        entries = managed.update(
+            resource.shape, live=unowned(before), new=unowned(after), managed=entries, writer=writer
+        )
+        self._put_entries(new, entries)
+        return self.store.put(collection, key, new)
 
     def _validate(self, resource: Resource, new: Tree, old: Tree | None) -> None:
         causes = list(metadata.problems(resource, new["metadata"]))
@@ -364,124 +385,3 @@ class Writes:
             crds.check(new, resource=resource, rules=self.rules)
         if len(json.dumps(new, separators=(",", ":"))) > MAX_STORED_BYTES:
             raise internal("etcdserver: request is too large")
-
-
-# -- parts that need no server ----------------------------------------------------------------------------------------
-
-
-def check_options(request: Request, *, apply: bool) -> None:
-    """The query of a write.
-
-    Raises:
-        ApiError: 422.
-    """
-    options = {"POST": "CreateOptions", "PUT": "UpdateOptions"}.get(request.method, "PatchOptions")
-    subject = Named("meta.k8s.io", options, "")
-    name = request.query.get("fieldManager", "")
-    if apply and not name:
-        raise invalid(subject, [required("fieldManager", "is required for apply patch")])
-    if len(name.encode()) > 128:
-        raise invalid(subject, [Cause("FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager")])
-    if "force" in request.query and not apply:
-        raise invalid(
-            subject, [Cause("FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force")]
-        )
-    if request.query.get("dryRun", "All") != "All":
-        shown = json.dumps([request.query["dryRun"]])
-        cause = Cause("FieldValueNotSupported", f'Unsupported value: {shown}: supported values: "All"', "dryRun")
-        raise invalid(subject, [cause])
-
-
-def presented(resource: Resource, tree: Tree) -> Tree:
-    """A stored object in the version of `resource`: its apiVersion, and the defaults of that version."""
-    if resource.schema is None:
-        return tree
-    result: Tree = {**tree, "apiVersion": resource.api_version}
-    return {**structural.defaulted(resource.schema, result)}
-
-
-def has_generation(resource: Resource) -> bool:
-    return resource.custom or resource.kind in builtin.WITH_GENERATION
-
-
-def is_conditional(resource: Resource) -> bool:
-    """Whether a replacement must name the version that it replaces."""
-    return resource.custom or resource.kind in builtin.CONDITIONAL_UPDATE
-
-
-def spec_changed(resource: Resource, new: Tree, old: Tree) -> bool:
-    """Whether something changed that generation counts: all but metadata and an isolated status."""
-    ignored = {"metadata", "status"} if resource.has_status else {"metadata"}
-    names = (new.keys() | old.keys()) - ignored
-    return any(not structure.same(new.get(name), old.get(name)) for name in names)
-
-
-def isolated(call: Call, new: Tree, live: Tree) -> Tree:
-    """Status stays out of the main resource, and everything else out of /status."""
-    if not call.resource.has_status:
-        return new
-    if not call.status:
-        result = {name: value for name, value in new.items() if name != "status"}
-        return {**result, "status": live["status"]} if "status" in live else result
-    if call.resource.custom:
-        result = {name: value for name, value in live.items() if name != "status"}
-        result["metadata"] = copy.deepcopy(live["metadata"])
-    else:
-        result = {**new, "spec": live["spec"]} if "spec" in live else dict(new)
-        labels = live["metadata"].get("labels")
-        result["metadata"] = {**new["metadata"]}
-        result["metadata"].pop("labels", None)
-        if labels:
-            result["metadata"]["labels"] = labels
-    if "status" in new:
-        result["status"] = new["status"]
-    else:
-        result.pop("status", None)
-    return result
-
-
-def uid_precondition(call: Call, wanted: str, found: str) -> ApiError:
-    """A PUT for another incarnation of the object."""
-    key = "/".join(part for part in (call.target.namespace, call.target.name) if part)
-    text = (
-        f"StorageError: invalid object, Code: 4, Key: /registry/{call.resource.plural}/{key}, ResourceVersion: 0, "
-        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
-    )
-    return ApiError(
-        409,
-        f'Operation cannot be fulfilled on {call.subject.qualified} "{call.target.name}": {text}',
-        "Conflict",
-        call.subject.details(),
-    )
-
-
-def _hidden(call: Call) -> frozenset[Path]:
-    """What the endpoint does not change: an owner of such fields would be a lie."""
-    if not call.resource.has_status:
-        return frozenset()
-    return frozenset({("f:spec",), ("f:metadata", "f:labels")}) if call.status else frozenset({("f:status",)})
-
-
-def _gvk(version: str, kind: str) -> str:
-    return f"{version if '/' in version else '/' + version}, Kind={kind}"
-
-
-def _cannot_be_handled(resource: Resource, text: str) -> str:
-    return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {text}'
-
-
-def _resets(tree: Tree) -> bool:
-    return "managedFields" in tree["metadata"]
-
-
-def _unowned(tree: Tree) -> Tree:
-    if "metadata" not in tree:
-        return tree
-    return {**tree, "metadata": {key: value for key, value in tree["metadata"].items() if key != "managedFields"}}
-
-
-def _without_times(tree: Tree) -> Tree:
-    entries = tree["metadata"].get("managedFields", ())
-    kept = [{key: value for key, value in entry.items() if key != "time"} for entry in entries]
-    kept.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
-    return {**tree, "metadata": {**tree["metadata"], "managedFields": kept}}
