@@ -51,7 +51,7 @@ _VALUE_FREE = (
 )
 _NEVER_QUOTES = (401, 403, 404, 409, 410, 429)
 """Answers whose text names objects, accounts and fields, and no values."""
-_UNDECLARED = re.compile(r"(?:^|[:\[,]\s*|\)\s*)(\.[^\s:]+): ")
+_UNDECLARED = re.compile(r"(?:^|\s)(\.[^\s:]+): ")
 _TOO_LARGE = ("etcdserver: request is too large", "trying to send message larger than max")
 _ADMISSION = ("admission webhook", "violates PodSecurity", "ValidatingAdmissionPolicy")
 

@@ -170,7 +170,8 @@ class Informer(Generic[T]):
         now_s = self._client.clock.boot_s()
         safety = self._version is not None and now_s >= self._safety_due_s
         if self._version is None or safety:
-            self._set(State.LISTING)
+            if self.health.state not in (State.ABSENT, State.FORBIDDEN):  # it stays that until a list says otherwise
+                self._set(State.LISTING)
             await self._list(safety=safety)
         if self.suspect:
             await self._client.clock.sleep(self._timing.confirm_s)
