@@ -16,8 +16,9 @@ from gitops_ctl.core.ids import GroupVersionKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
 from gitops_ctl.documents.jsontree import read_json
 from gitops_ctl.documents.pointer import pointer_of
-from gitops_ctl.documents.positions import locate
+from gitops_ctl.documents.positions import locate, scalar_text
 from gitops_ctl.documents.problem import Problem
+from gitops_ctl.documents.redaction import is_sensitive
 from gitops_ctl.documents.shape import Flaw, Shaped, is_list, shape
 from gitops_ctl.documents.yamltree import Finding, Tree, TreeLimits, read_tree
 
@@ -27,6 +28,7 @@ _DIRECTIVE: Final = re.compile(rb"^%", re.MULTILINE)
 _BOM: Final = b"\xef\xbb\xbf"
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
 _KUSTOMIZATION: Final = frozenset({"kustomization.yaml", "kustomization.yml"})
+_LONGEST_QUOTE: Final = 60
 _RENDER: Final = "render it before the commit, or list its file in .gitops-ctlignore"
 
 
@@ -98,10 +100,17 @@ class Document:
             column=column,
             document=self.index,
             pointer=flaw.pointer,
-            hint=flaw.hint,
+            hint=flaw.hint or self._how_to_quote(flaw),
             severity=flaw.severity,
             object=self.id if self.tree else None,
         )
+
+    def _how_to_quote(self, flaw: Flaw) -> str:
+        """The text as it was written, in quotes; nothing for what could be a secret (fault Y05)."""
+        if flaw.code is not ErrorCode.NOT_A_STRING or is_sensitive(self.tree, flaw.pointer):
+            return ""
+        text = scalar_text(self.text, self.base + flaw.pointer)
+        return f'quote it: "{text}"' if text and len(text) <= _LONGEST_QUOTE else ""
 
 
 @dataclass(frozen=True, slots=True)

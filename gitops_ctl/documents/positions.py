@@ -12,10 +12,7 @@ from gitops_ctl.documents.yamltree import TreeLimits, compose
 
 def locate(text: bytes, pointer: str) -> tuple[int, int]:
     """Line and column, from 1, of the key (or list entry) at `pointer`; of its nearest ancestor when it is not there."""
-    try:
-        node = compose(text, limits=TreeLimits())
-    except yaml.YAMLError:
-        return 1, 1
+    node = _compose(text)
     if node is None:
         return 1, 1
     mark = node.start_mark
@@ -25,6 +22,22 @@ def locate(text: bytes, pointer: str) -> tuple[int, int]:
             break
         mark, node = child[0].start_mark, child[1]
     return mark.line + 1, mark.column + 1
+
+
+def scalar_text(text: bytes, pointer: str) -> str:
+    """What was written for the scalar at `pointer`; empty when there is none."""
+    node = _compose(text)
+    for step in steps_of(pointer):
+        child = None if node is None else _child(node, step)
+        node = None if child is None else child[1]
+    return node.value if isinstance(node, yaml.ScalarNode) else ""
+
+
+def _compose(text: bytes) -> yaml.Node | None:
+    try:
+        return compose(text, limits=TreeLimits())
+    except yaml.YAMLError:
+        return None
 
 
 def _child(node: yaml.Node, step: str) -> tuple[yaml.Node, yaml.Node] | None:
