@@ -10,10 +10,9 @@ Rules:
 Bytes in, verdicts out: no clock, no network.  An `ObjectStore` belongs to one thread, and so does a call.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 
 from gitops_ctl.api.names import POLICY_PATH
 from gitops_ctl.core.canonical import digest_lines
@@ -132,7 +131,7 @@ class VerdictCache:
 
     def __init__(self) -> None:
         self.policies: PolicyCache = Bounded(64)
-        self.documents = DocumentCache(limit_bytes=8 * 2**20)
+        self.documents = DocumentCache(limit_bytes=2**20)
         self.passed: Bounded[tuple[str, str], str] = Bounded(8)
         """(context, root) to the newest commit of the line up to which a range was judged again."""
         self._merge: tuple[str, str] = ("", "")
@@ -172,6 +171,7 @@ class _Range:
         self._remaining = 0
         self._under: str | None = None
         self._effects = True
+        self._judge_of: Judge | None = None
 
     def run(self) -> RangeVerdict:
         try:
@@ -196,6 +196,7 @@ class _Range:
         root, request = self._request.root, self._request
         policy = self._policies.at(root.commit)
         if policy.digest != root.policy_digest:
+            self._effects = False  # nothing that a source trusts has been established
             raise CommitRefused(
                 f"the policy at the pinned root has the digest {policy.digest}, pinned is {root.policy_digest}",
                 code=ErrorCode.POLICY_INVALID,
@@ -317,32 +318,14 @@ class _Range:
 
     def _judge(self, scope: Scope) -> Judge:
         if self._judge_of is None or self._judge_of.scope is not scope:
-            documents = BlobDocuments(self._store, cache=self._cache.documents, policy_path=self._request.policy_path)
-            self._judge_of = Judge(
-                self._store, scope=scope, policies=self._policies, documents=documents, lines=self._lines
+            self._judge_of = _judge_for(
+                self._store, request=self._request, cache=self._cache, scope=scope, lines=self._lines
             )
         return self._judge_of
 
-    _judge_of: Judge | None = None
-
     def _scope(self, *, revoked: tuple[Revocation, ...] = ()) -> Scope:
-        request = self._request
-        since = self._accepted or request.root.commit
-        fresh = partial(_range_of, self._store, since, request.tip)
-        times = Times(
-            self._store,
-            first_seen=request.first_seen,
-            now=request.now,
-            ranges=[fresh, lambda: self._lines.judged] if not revoked else [lambda: self._lines.judged],
-        )
-        return Scope(
-            root=request.root.commit,
-            policy_path=request.policy_path,
-            now=request.now,
-            first_seen=times.of,
-            revoked=revoked,
-            reviews=request.reviews,
-        )
+        since = None if revoked else self._accepted
+        return _scope_of(self._store, request=self._request, lines=self._lines, revoked=revoked, since=since)
 
     def _refused(self, error: CommitRefused) -> RangeVerdict:
         where = error.where
@@ -382,8 +365,43 @@ class _Range:
         )
 
 
-def _range_of(store: ObjectStore, old: str, new: str) -> frozenset[str]:
-    return frozenset(commits_between(store, old, new))
+def judge_at(store: ObjectStore, *, request: RangeRequest, cache: VerdictCache, lines: Lines) -> Judge:
+    """A judge for single questions about history that was accepted."""
+    scope = _scope_of(store, request=request, lines=lines)
+    return _judge_for(store, request=request, cache=cache, scope=scope, lines=lines)
+
+
+def _judge_for(store: ObjectStore, *, request: RangeRequest, cache: VerdictCache, scope: Scope, lines: Lines) -> Judge:
+    return Judge(
+        store,
+        scope=scope,
+        policies=Policies(store, path=request.policy_path, cache=cache.policies),
+        documents=BlobDocuments(store, cache=cache.documents, policy_path=request.policy_path),
+        lines=lines,
+    )
+
+
+def _scope_of(
+    store: ObjectStore,
+    *,
+    request: RangeRequest,
+    lines: Lines,
+    revoked: tuple[Revocation, ...] = (),
+    since: str | None = None,
+) -> Scope:
+    """`since`: first-seen times of what is newer than this commit are worked out first; most passes need no others."""
+    ranges: list[Callable[[], frozenset[str]]] = [lambda: lines.judged]
+    if since is not None:
+        ranges.insert(0, lambda: frozenset(commits_between(store, since, request.tip)))
+    times = Times(store, first_seen=request.first_seen, now=request.now, ranges=ranges)
+    return Scope(
+        root=request.root.commit,
+        policy_path=request.policy_path,
+        now=request.now,
+        first_seen=times.of,
+        revoked=revoked,
+        reviews=request.reviews,
+    )
 
 
 def _context(scope: Scope) -> str:

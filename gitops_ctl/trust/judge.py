@@ -92,7 +92,7 @@ class Judge:
         self._store = store
         self._documents = documents
         self._lines = lines
-        self._signers: Bounded[tuple[str, str], Signer] = Bounded(4096)
+        self._signers: Bounded[tuple[str, str], Signer] = Bounded(256)
 
     def judge(self, commit: str, *, line: Line) -> Accepted:
         """The verdict on a commit of the line, whose parents were judged before.
@@ -115,7 +115,10 @@ class Judge:
         Raises:
             CommitRefused: it has no acceptable signature, or nobody can be judged for it.
         """
-        raw = self._store.commit(commit)
+        return self._who(self._store.commit(commit), line=line)
+
+    def _who(self, raw: RawCommit, *, line: Line) -> Who:
+        commit = raw.id
         policies = self._key_policies(raw, line=line)
         signers = [self.signer(raw, policy=policy) for policy in policies]
         kinds = {signer.key.owner.kind for signer in signers}
@@ -148,7 +151,7 @@ class Judge:
     def _judge(self, raw: RawCommit, *, line: Line) -> Accepted:
         if not raw.parents:
             raise Refused("it has no parent; only the pinned root may have none", code=ErrorCode.MALFORMED_OBJECT)
-        who = self.who(raw.id, line=line)
+        who = self._who(raw, line=line)
         changes = self._changes(raw)
         decisions: tuple[Decision, ...]
         if who.owner.kind is OwnerKind.FORGE:
@@ -294,7 +297,7 @@ class Judge:
 
         def introducer(path: str, commit: str) -> Introduction | None:
             found = looks.of_file(path, commit=commit)
-            return None if found is None else Introduction(found, self._persons_of(found, near=line))
+            return None if found is None else Introduction(found, self.persons_of(found, near=line))
 
         return consenting(
             self._store,
@@ -315,13 +318,13 @@ class Judge:
             found = looks.of_field(change.object, pointer, path=change.path, commit=raw.id)
             if found is None:
                 return Authors(frozenset(), of_fields=True, unknown=True)
-            persons = who.persons if found == raw.id else self._persons_of(found, near=line)
+            persons = who.persons if found == raw.id else self.persons_of(found, near=line)
             if not persons:
                 return Authors(frozenset(), of_fields=True, unknown=True)
             people.update(persons)
         return Authors(frozenset(people), of_fields=True)
 
-    def _persons_of(self, commit: str, *, near: Line) -> tuple[str, ...]:
+    def persons_of(self, commit: str, *, near: Line) -> tuple[str, ...]:
         """Judged persons of an introducing commit; nobody, when its signature no longer counts."""
         try:
             return self.who(commit, line=near if commit in near else self._lines.line_of(commit)).persons

@@ -19,6 +19,7 @@ class Policies:
         self._store = store
         self._path = path
         self._cache = cache
+        self._blobs: Bounded[str, str] = Bounded(1024)
 
     def at(self, commit: str) -> TrustPolicy:
         """The policy in the tree of a commit.
@@ -40,8 +41,11 @@ class Policies:
 
     def blob_at(self, commit: str) -> str | None:
         """Blob id of the policy file, None when there is no regular file."""
-        entry = entry_at(self._store, self._store.links(commit).tree, self._path)
-        return entry.id if entry is not None and entry.is_file else None
+        known = self._blobs.get(commit)
+        if known is None:
+            entry = entry_at(self._store, self._store.links(commit).tree, self._path)
+            known = self._blobs.put(commit, entry.id if entry is not None and entry.is_file else "")
+        return known or None
 
     def _read(self, blob: str) -> TrustPolicy:
         size = self._store.size(blob)

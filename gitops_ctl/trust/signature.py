@@ -134,12 +134,18 @@ def _strict_base64(text: bytes) -> bytes:
 def _crc24(data: bytes) -> bytes:
     crc = 0xB704CE
     for byte in data:
-        crc ^= byte << 16
-        for _ in range(8):
-            crc <<= 1
-            if crc & 0x1000000:
-                crc ^= 0x1864CFB
-    return (crc & 0xFFFFFF).to_bytes(3, "big")
+        crc = (crc << 8 & 0xFFFFFF) ^ _CRC_TABLE[crc >> 16 ^ byte]
+    return crc.to_bytes(3, "big")
+
+
+def _crc_of(byte: int) -> int:
+    crc = byte << 16
+    for _ in range(8):
+        crc = crc << 1 ^ (0x1864CFB if crc & 0x800000 else 0)
+    return crc & 0xFFFFFF
+
+
+_CRC_TABLE = tuple(_crc_of(byte) for byte in range(256))
 
 
 def require_valid_at(key: TrustedKey, *, at: datetime, seen: str) -> None:

@@ -1,0 +1,107 @@
+"""Which commit last changed each document of a revision (design: provenance; shown by `explain`).
+
+One walk back along the first-parent line: a file is only read while one of its documents is still without an answer.  With the
+answers of an earlier revision the walk ends there.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from gitops_ctl.core.ids import ObjectId
+from gitops_ctl.documents.loader import Document
+from gitops_ctl.git.store import ObjectStore
+from gitops_ctl.git.tree import PathChange, tree_changes
+from gitops_ctl.trust.changes import BlobDocuments
+from gitops_ctl.trust.introducers import Introducers
+from gitops_ctl.trust.lines import Lines
+
+
+class _Walk:
+    """Documents that wait for an answer, by the path at which they lie at the present commit of the walk."""
+
+    def __init__(self, documents: Iterable[Document], *, blobs: BlobDocuments) -> None:
+        self.found: dict[ObjectId, str] = {}
+        self.waiting: dict[str, set[ObjectId]] = {}
+        self._blobs = blobs
+        for document in documents:
+            self.waiting.setdefault(document.file, set()).add(document.id)
+
+    def settle(self, path: str, name: ObjectId, commit: str) -> None:
+        self.found[name] = commit
+        self._leave(path, name)
+
+    def move(self, name: ObjectId, *, old: str, new: str) -> None:
+        self._leave(new, name)
+        self.waiting.setdefault(old, set()).add(name)
+
+    def _leave(self, path: str, name: ObjectId) -> None:
+        self.waiting[path].discard(name)
+        if not self.waiting[path]:
+            del self.waiting[path]
+
+    def digests(self, path: str, change: PathChange, *, old: bool) -> Mapping[ObjectId, str]:
+        entry = change.old if old else change.new
+        return {document.id: document.digest for document in self._blobs.of(path, entry)}
+
+
+def touched_by(
+    store: ObjectStore,
+    *,
+    documents: Iterable[Document],
+    blobs: BlobDocuments,
+    lines: Lines,
+    commit: str,
+    previous: tuple[str, Mapping[ObjectId, str]] | None = None,
+) -> Mapping[ObjectId, str]:
+    """Identity to the commit that gave the document its present content; not listed: it stood in the root's tree.
+
+    Args:
+        store: the objects.
+        documents: of the revision.
+        blobs: documents of single files.
+        lines: the history, from the pinned root.
+        commit: the revision, a commit of the first-parent line.
+        previous: an earlier revision of the same line, and its answers.
+
+    Raises:
+        NotFound: history is missing.
+    """
+    walk = _Walk(documents, blobs=blobs)
+    looks = Introducers(store, documents=blobs, judged=lines.judged)
+    order = list(lines.trunk)
+    stop = lines.trunk.get(previous[0], 0) if previous else 0
+    for place in range(lines.trunk[commit], stop, -1):
+        if not walk.waiting:
+            break
+        child, parent = order[place], order[place - 1]
+        _look_at(store, walk, child=child, parent=parent, looks=looks)
+    if previous and stop:
+        rest = {name for names in walk.waiting.values() for name in names}
+        walk.found.update({name: found for name, found in previous[1].items() if name in rest})
+    return walk.found
+
+
+def _look_at(store: ObjectStore, walk: _Walk, *, child: str, parent: str, looks: Introducers) -> None:
+    changes = tree_changes(store, store.links(parent).tree, store.links(child).tree)
+    for change in changes:
+        names = walk.waiting.get(change.path)
+        if not names or change.new is None:
+            continue
+        before = walk.digests(change.path, change, old=True)
+        after = walk.digests(change.path, change, old=False)
+        for name in sorted(names):
+            if before.get(name) == after.get(name):
+                continue
+            origin = None if name in before else _origin(walk, name, digest=after.get(name), changes=changes)
+            if origin is not None:
+                walk.move(name, old=origin, new=change.path)
+                continue
+            exact = looks.of_field(name, "", path=change.path, commit=child)
+            walk.settle(change.path, name, exact or child)
+
+
+def _origin(walk: _Walk, name: ObjectId, *, digest: str | None, changes: Iterable[PathChange]) -> str | None:
+    """The path from which a document moved unchanged in this commit."""
+    for change in changes:
+        if change.old is not None and walk.digests(change.path, change, old=True).get(name) == digest:
+            return change.path
+    return None
