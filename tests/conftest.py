@@ -1,5 +1,16 @@
-"""Fixtures that every test can use."""
+"""Fixtures and rules for every test."""
 
 from tests.support.cluster import audit_log, control_plane, kube_admin, kube_user, namespace, pytest_configure
+from tests.support.whole_run import pytest_collection_modifyitems, pytest_runtest_protocol, pytest_sessionfinish
 
-__all__ = ["audit_log", "control_plane", "kube_admin", "kube_user", "namespace", "pytest_configure"]
+__all__ = [
+    "audit_log",
+    "control_plane",
+    "kube_admin",
+    "kube_user",
+    "namespace",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_runtest_protocol",
+    "pytest_sessionfinish",
+]

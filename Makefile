@@ -1,0 +1,57 @@
+# The targets of a day.  `make` alone prints them; each makes .venv from the lock file first when that is needed.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check sim faults bench soak peers docs
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+
+help:
+	@echo 'make demo     the main job on this machine, from signed commits to Ready objects'
+	@echo 'make test     all tests in everyday size; builds the real components once, beside the fast tests'
+	@echo 'make check    format, lint, types, layers, sizes, generated files: what a commit must pass'
+	@echo 'make sim      simulations, a fault at every I/O point'
+	@echo 'make faults   tests of docs/what-can-go-wrong.md and of the promises; lists the ids without one'
+	@echo 'make bench    side-by-side measurements, as a table and as JSON'
+	@echo 'make soak     full sizes of what test scales down'
+	@echo 'make peers    builds the real components and runs the tests against them'
+	@echo 'make docs     builds the documentation'
+
+.venv/.synced: uv.lock pyproject.toml tools/setup.sh
+	@tools/setup.sh
+
+demo: .venv/.synced
+	@$(BIN)/gitops-ctl demo
+
+test: .venv/.synced
+	@$(BIN)/python -m tools.peers --beside $(PYTEST) -n 2 -m 'not soak'
+
+check: .venv/.synced
+	@$(BIN)/ruff format --check --quiet . || { echo 'format: run .venv/bin/ruff format .'; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m tools.check_rooms
+	@$(BIN)/python -m gitops_ctl.api.generate --check
+
+sim: .venv/.synced
+	@$(PYTEST) -n 2 -m simulation
+
+faults: .venv/.synced
+	@$(BIN)/python -m tools.peers --beside $(BIN)/python -m tools.faults
+
+bench: .venv/.synced
+	@$(BIN)/python -m tools.peers
+	@$(BIN)/python -m tools.bench
+
+soak: .venv/.synced
+	@$(BIN)/python -m tools.peers
+	@$(PYTEST) -m soak --timeout 7200
+
+peers: .venv/.synced
+	@$(BIN)/python -m tools.peers
+	@$(PYTEST) -m peers
+
+docs: .venv/.synced
+	@$(BIN)/mkdocs build --strict

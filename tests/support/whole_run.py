@@ -1,0 +1,58 @@
+"""Rules for a whole test run: what needs no real component first, nothing skipped, and a build is waited for outside of test time.
+
+The components may still be built while the fast tests run (`make test`).  The first test that needs them waits here, where the time limit
+of a test does not count, and shows what is being built.
+"""
+
+import asyncio
+import sys
+from collections.abc import Generator
+
+import pytest
+
+from gitops_ctl.core.errors import GitopsError
+from gitops_ctl.local.binaries import find_binaries
+from gitops_ctl.local.progress import LineProgress
+
+NEEDS_COMPONENTS = ("cluster", "contract", "peers", "e2e")
+_waited = pytest.StashKey[bool]()
+
+
+def needs_components(item: pytest.Item) -> bool:
+    """Whether a test talks to a real component, or may."""
+    named = any(item.get_closest_marker(marker) for marker in NEEDS_COMPONENTS)
+    return named or "control_plane" in getattr(item, "fixturenames", ())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Bring the tests that need no real component to the front, each part in its own order."""
+    items.sort(key=needs_components)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Before the first test that needs them, wait until the components are built."""
+    if needs_components(item) and not item.config.stash.get(_waited, False):
+        item.config.stash[_waited] = True
+        _wait_for_build(item.config)
+    return (yield)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run with a skipped test has not shown what it should."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and reporter.stats.get("skipped") and session.exitstatus == pytest.ExitCode.OK:
+        reporter.section("a test was skipped: install what it needs, or delete it", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _wait_for_build(config: pytest.Config) -> None:
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    assert capture is not None
+    with capture.global_and_fixture_disabled():
+        try:
+            asyncio.run(find_binaries(progress=LineProgress(sys.__stderr__ or sys.stderr)))
+        except GitopsError as error:
+            # Told again, as the error of each test that needs the components.
+            print(error.message, file=sys.__stderr__)

@@ -1,0 +1,67 @@
+"""`python -m tools.peers`: build everything that tests need into the user's cache and say what is there.
+
+`python -m tools.peers --beside COMMAND ...` runs the command at once and builds beside it, quietly: whoever needs a component waits for
+it and shows what is being built.  The exit code is the command's.
+"""
+
+import asyncio
+import sys
+import time
+
+from gitops_ctl.cli.output import report_error
+from gitops_ctl.core.errors import GitopsError
+from gitops_ctl.local.binaries import from_assets
+from gitops_ctl.local.build import Builder, peers_cache
+from gitops_ctl.local.progress import Progress, progress_for
+from gitops_ctl.local.recipes import CONTROL_PLANE, KWOK
+from gitops_ctl.local.supervise import tied_argv
+from tools.peers.manifests import KUEUE, KWOK_STAGES, NFD, manifests
+
+
+async def build_all(progress: Progress) -> int:
+    """Have every component; returns how many programs and manifests there are."""
+    programs = 0
+    recipes = ((KWOK,),) if from_assets() else (CONTROL_PLANE, (KWOK,))
+    for group in recipes:
+        programs += len(await Builder(progress=progress).programs(group))
+    files = 0
+    for published in (KUEUE, NFD, KWOK_STAGES):
+        progress.update(f"manifests of {published.folder}")
+        files += len(await manifests(published))
+    progress.update(f"{programs} programs and {files} manifests are in {peers_cache()}")
+    return programs + files
+
+
+async def beside(command: list[str]) -> int:
+    """Run the command while the components are built; a failed build is told by whoever needs the component."""
+    log = peers_cache() / "build.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as stream:
+        build = await asyncio.create_subprocess_exec(
+            *tied_argv((sys.executable, "-m", "tools.peers")), stdout=stream, stderr=stream, start_new_session=True
+        )
+        process = await asyncio.create_subprocess_exec(*command)
+        status = await process.wait()
+        if build.returncode is None:
+            build.terminate()
+        await build.wait()
+    return status
+
+
+def main() -> int:
+    """The program."""
+    if sys.argv[1:2] == ["--beside"]:
+        return asyncio.run(beside(sys.argv[2:]))
+    began = time.monotonic()
+    try:
+        with progress_for(sys.stderr) as progress:
+            count = asyncio.run(build_all(progress))
+    except GitopsError as error:
+        report_error(error)
+        return 1
+    print(f"{count} components and manifests ready in {time.monotonic() - began:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
