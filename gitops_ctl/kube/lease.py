@@ -141,8 +141,7 @@ class Leader:
         Raises:
             LeadershipLost: this process does not lead, or its last renewal is too long ago.
         """
-        if self.leading.is_set() and self._remaining_s() <= 0.0:
-            self._lose("no renewal succeeded in time")
+        self._check_deadline()
         if not self.leading.is_set():
             raise LeadershipLost(f"the lease {self._namespace}/{self._name} is not held by this process")
 
@@ -187,39 +186,46 @@ class Leader:
             log.warning("lease not released", lease=self._name, code=error.code.name)
 
     async def _round(self) -> None:
+        """Look when the lease is not ours, then write what the record asks for."""
         try:
-            match lease_step(me=self.identity, seen=self._seen, now_s=self._clock.boot_s()):
-                case LeaseStep.RENEW:
-                    await self._renew()
-                case LeaseStep.ACQUIRE if self._lease is not None:
-                    await self._acquire(self._lease)
-                case LeaseStep.ACQUIRE:
-                    await self._read_or_create()
-                case LeaseStep.WAIT:
-                    await self._read()
-        except Conflict:
-            # Somebody wrote: what we know is old, and the next decision is taken on what is there now.
-            await self._read_again()
+            if self._step() is not LeaseStep.RENEW:
+                await self._read()
+            try:
+                await self._write()
+            except Conflict:
+                # Somebody wrote, perhaps we did and the reply was lost.  What is there now decides, and without a pause:
+                # the time since the last renewal that is known to have succeeded goes on.
+                await self._read()
+                await self._write()
         except GitopsError as error:
             log.warning("lease call failed", lease=self._name, code=error.code.name, error=error.message)
 
-    async def _read_again(self) -> None:
-        try:
-            await self._read()
-        except GitopsError as error:
-            log.warning("lease call failed", lease=self._name, code=error.code.name, error=error.message)
+    def _step(self) -> LeaseStep:
+        return lease_step(me=self.identity, seen=self._seen, now_s=self._clock.boot_s())
 
-    async def _read_or_create(self) -> None:
-        await self._read()
+    async def _write(self) -> None:
+        self._check_deadline()
+        step = self._step()
+        if self.lost.is_set() or step is LeaseStep.WAIT:
+            return
+        sent_s = self._clock.boot_s()
         if self._lease is None:
-            sent_s = self._clock.boot_s()
-            body: JsonObject = {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": {"name": self._name, "namespace": self._namespace},
-                "spec": self._spec(transitions=0),
-            }
-            self._take(await self._client.create(self._collection, body), sent_s=sent_s)
+            written = await self._create()
+        elif step is LeaseStep.ACQUIRE:
+            transitions = int_at(self._lease, "spec", "leaseTransitions") + 1
+            written = await self._put(self._spec(transitions=transitions))
+        else:
+            written = await self._put({**object_at(self._lease, "spec"), "renewTime": micro_time(self._clock.wall())})
+        self._take(written, sent_s=sent_s)
+
+    async def _create(self) -> JsonObject:
+        body: JsonObject = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self._name, "namespace": self._namespace},
+            "spec": self._spec(transitions=0),
+        }
+        return await self._client.create(self._collection, body)
 
     async def _read(self) -> None:
         lease = await self._client.find(f"{self._collection}/{self._name}")
@@ -227,16 +233,6 @@ class Leader:
         self._seen = None if lease is None else observe(self._seen, lease=lease, now_s=self._clock.boot_s())
         if self.leading.is_set() and (self._seen is None or self._seen.holder != self.identity):
             self._lose(f"held by {self._seen.holder}" if self._seen else "the Lease was deleted")
-
-    async def _acquire(self, lease: JsonObject) -> None:
-        sent_s = self._clock.boot_s()
-        transitions = int_at(lease, "spec", "leaseTransitions") + 1
-        self._take(await self._put(self._spec(transitions=transitions)), sent_s=sent_s)
-
-    async def _renew(self) -> None:
-        sent_s = self._clock.boot_s()
-        spec = {**object_at(self._lease or {}, "spec"), "renewTime": micro_time(self._clock.wall())}
-        self._take(await self._put(spec), sent_s=sent_s)
 
     async def _put(self, spec: Mapping[str, JsonValue]) -> JsonObject:
         body = {**(self._lease or {}), "spec": spec}
@@ -256,14 +252,12 @@ class Leader:
         now_s = self._clock.boot_s()
         self._lease = lease
         self._seen = observe(self._seen, lease=lease, now_s=now_s)
+        self._check_deadline()
         if self.lost.is_set():
             return  # the answer came after the deadline: it changes nothing
         self._sent_s = sent_s
-        if self._remaining_s() <= 0.0:
-            if self.leading.is_set():
-                self._lose("the renewal was answered too late")
-            return
-        self.leading.set()
+        if self._remaining_s() > 0.0:
+            self.leading.set()
 
     def _remaining_s(self) -> float:
         if self._sent_s is None:
@@ -274,7 +268,10 @@ class Leader:
         await self.leading.wait()
         while (remaining_s := self._remaining_s()) > 0.0:
             await self._clock.sleep(remaining_s)
-        if self.leading.is_set():
+        self._check_deadline()
+
+    def _check_deadline(self) -> None:
+        if self.leading.is_set() and self._remaining_s() <= 0.0:
             self._lose("no renewal succeeded in time")
 
     def _lose(self, why: str) -> None:
