@@ -106,7 +106,9 @@ class Story:
     now: datetime = NOW
 
     @classmethod
-    def begin(cls, path: Path, policy: str, *, files: Mapping[str, str] | None = None, signer: Signer | None = None) -> "Story":
+    def begin(
+        cls, path: Path, policy: str, *, files: Mapping[str, str] | None = None, signer: Signer | None = None
+    ) -> "Story":
         """Commit the policy as the pinned root."""
         repo = RepoBuilder(path)
         commit = repo.commit({POLICY_PATH: policy, **(files or {})}, signer=signer, message="root")
