@@ -15,7 +15,7 @@ from gitops_ctl.documents.loader import Document, Loaded, LoadLimits, load
 from gitops_ctl.documents.problem import Problem, in_reading_order
 from gitops_ctl.documents.shape import GIT_ONLY_KINDS, Flaw
 from gitops_ctl.documents.tree import Selection, TreeFile, is_ignore_file, select
-from gitops_ctl.documents.worktree import control_files, scan, tree_file
+from gitops_ctl.documents.worktree import control_files, scan
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def load_directory(root: Path, *, path: str = "", limits: LoadLimits | None = No
         OSError: the folder cannot be read.
     """
     load_limits = limits or LoadLimits()
-    entries = [tree_file(root, entry) for entry in scan(root, path=path)]
+    entries = [entry.as_tree_file for entry in scan(root, path=path.strip("/"))]
 
     def read(entry: TreeFile) -> bytes:
         return (root / entry.path).read_bytes()
@@ -91,7 +91,12 @@ def load_directory(root: Path, *, path: str = "", limits: LoadLimits | None = No
     def load_one(entry: TreeFile) -> Loaded:
         return load(read(entry), file=entry.path, limits=load_limits)
 
-    return assemble(FileReader(read, load_one), entries, path=path, control=control_files(root))
+    return assemble(
+        FileReader(read, load_one),
+        entries,
+        path=path.strip("/"),
+        control=[entry.as_tree_file for entry in control_files(root)],
+    )
 
 
 @dataclass(frozen=True, slots=True)

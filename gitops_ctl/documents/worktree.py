@@ -3,48 +3,71 @@
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from gitops_ctl.documents.tree import CONTROL_FOLDER, TreeFile, is_document_name, is_ignore_file
 
-_NEVER: Final = ".git"
+_MARKS: Final = (CONTROL_FOLDER, ".git")
+
+Stamp: TypeAlias = tuple[int, int, int, int]
+"""Size, times of last change of content and of state in ns, number of the inode: what Git's own index looks at."""
 
 
-def scan(root: Path, *, path: str = "") -> Iterator[os.DirEntry[str]]:
-    """Documents, ignore files and links below `root/path`, in no order; other names that begin with a dot are left out."""
-    stack = [root / path if path else root]
+@dataclass(frozen=True, slots=True)
+class WorkFile:
+    """One entry; `path` is relative to the root, with `/`."""
+
+    path: str
+    mode: int
+    stamp: Stamp
+
+    @property
+    def as_tree_file(self) -> TreeFile:
+        return TreeFile(self.path, self.mode)
+
+
+def scan(root: Path, *, path: str = "") -> Iterator[WorkFile]:
+    """Documents, ignore files and links below `root/path`, in no order; other names that begin with a dot are left out.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    stack = [path]
     while stack:
-        with os.scandir(stack.pop()) as entries:
+        folder = stack.pop()
+        with os.scandir(root / folder) as entries:
             for entry in entries:
+                name = f"{folder}/{entry.name}" if folder else entry.name
                 if entry.is_dir(follow_symlinks=False):
                     if not entry.name.startswith("."):
-                        stack.append(Path(entry.path))
-                elif entry.is_symlink() or is_document_name(entry.name) or is_ignore_file(entry.name):
-                    yield entry
+                        stack.append(name)
+                elif entry.is_symlink() or is_document_name(name) or is_ignore_file(name):
+                    yield _work_file(name, entry.stat(follow_symlinks=False))
 
 
-def tree_file(root: Path, entry: os.DirEntry[str]) -> TreeFile:
-    """The entry as a tree would list it; paths have `/` and are relative to `root`."""
-    mode = stat.S_IFLNK if entry.is_symlink() else stat.S_IFREG
-    return TreeFile(os.path.relpath(entry.path, root).replace(os.sep, "/"), mode)
-
-
-def control_files(root: Path) -> tuple[TreeFile, ...]:
+def control_files(root: Path) -> tuple[WorkFile, ...]:
     """The documents in `.gitops-ctl`, the trust policy and the consents, by path."""
-    folder = root / CONTROL_FOLDER
-    if not folder.is_dir():
-        return ()
-    paths = (
-        path.relative_to(root).as_posix() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()
-    )
-    return tuple(TreeFile(path, stat.S_IFREG) for path in sorted(paths) if is_document_name(path))
+    found = []
+    for path in (root / CONTROL_FOLDER).rglob("*"):
+        name = path.relative_to(root).as_posix()
+        if is_document_name(name) and path.is_file() and not path.is_symlink():
+            found.append(_work_file(name, path.lstat()))
+    return tuple(sorted(found, key=lambda one: one.path))
 
 
 def repository_root(path: Path) -> Path:
-    """The nearest folder above with a `.git`; `path` itself when there is none."""
+    """The nearest folder at or above `path` with a `.gitops-ctl` or a `.git`; else the folder of `path` itself."""
     start = path.resolve()
+    if not start.is_dir():
+        start = start.parent
     for folder in (start, *start.parents):
-        if (folder / _NEVER).exists():
+        if any((folder / mark).exists() for mark in _MARKS):
             return folder
-    return start if start.is_dir() else start.parent
+    return start
+
+
+def _work_file(path: str, status: os.stat_result) -> WorkFile:
+    stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return WorkFile(path, stat.S_IFMT(status.st_mode), stamp)

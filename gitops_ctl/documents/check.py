@@ -1,0 +1,98 @@
+"""Checks documents, all findings in one run, in this order: YAML, kind, schema, rules of the contracts, policies, references.
+
+The loader has done the first step.  What concerns one document is in `check_document` and may be kept as long as the document,
+the schemas and the policies are the same; what lies between documents is in `check_between`.  gitops.md, section 5.1.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gitops_ctl.api.names import GROUP
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.ids import GroupKind, NamespacedName, ObjectId
+from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.documents.collection import DocumentSet
+from gitops_ctl.documents.guard import PolicyGuard
+from gitops_ctl.documents.loader import Document
+from gitops_ctl.documents.ours import check_ours
+from gitops_ctl.documents.policy import subject_of
+from gitops_ctl.documents.problem import Problem, in_reading_order
+from gitops_ctl.documents.references import Node, check_references, references_of
+from gitops_ctl.documents.rules import check_rules
+from gitops_ctl.documents.schema import SchemaCatalog
+from gitops_ctl.documents.shape import GIT_ONLY_KINDS, Flaw
+
+_SOURCE = GroupKind(GROUP, "GitSource")
+
+
+@dataclass(frozen=True, slots=True)
+class Checker:
+    """What single documents are checked with."""
+
+    catalog: SchemaCatalog
+    policies: PolicyGuard | None = None
+
+    def check(self, document: Document, *, before: JsonObject | None = None) -> list[Problem]:
+        """Everything that is wrong in one document; `before` is its accepted version."""
+        found = self.catalog.check(document)
+        if not any(problem.is_error for problem in found):
+            found.extend(document.problem(flaw) for flaw in check_ours(document))
+        found.extend(check_rules(document))
+        if self.policies is not None and document.id.group_kind not in GIT_ONLY_KINDS:
+            subject = subject_of(document, resource=self.catalog.plural_of(document.gvk), before=before)
+            found.extend(document.problem(flaw) for flaw in self.policies.flaws(subject))
+        return found
+
+
+def check_set(
+    document_set: DocumentSet,
+    *,
+    catalog: SchemaCatalog,
+    policies: PolicyGuard | None = None,
+    before: DocumentSet | None = None,
+    own_source: NamespacedName | None = None,
+) -> tuple[Problem, ...]:
+    """Every finding in a set, those of the loader included, in reading order.
+
+    Args:
+        document_set: what Git declares.
+        catalog: schemas; CustomResourceDefinitions of the set have to be in it.
+        policies: admission policies.
+        before: the accepted version, for `oldObject`.
+        own_source: the GitSource that the set comes from, where that is known.
+    """
+    checker = Checker(catalog, policies)
+    accepted = before.by_id if before is not None else {}
+    found = [*document_set.problems, *document_set.warnings]
+    for document in (*document_set.documents, *document_set.git_only):
+        old = accepted.get(document.id)
+        found.extend(checker.check(document, before=None if old is None else old.tree))
+    found.extend(_own_source(document_set, own_source))
+    found.extend(_between(document_set))
+    return in_reading_order(found)
+
+
+def check_between(
+    nodes: Iterable[Node], *, declared: frozenset[ObjectId], documents: Mapping[ObjectId, Document]
+) -> list[Problem]:
+    """References and circles; `documents` gives the places of those that have one."""
+    return [
+        documents[name].problem(flaw) for name, flaw in check_references(nodes, declared=declared) if name in documents
+    ]
+
+
+def _between(document_set: DocumentSet) -> list[Problem]:
+    nodes = [Node(document.id, references_of(document.tree)) for document in document_set.documents]
+    declared = document_set.declared | document_set.hidden_ids
+    return check_between(nodes, declared=declared, documents=document_set.by_id)
+
+
+def _own_source(document_set: DocumentSet, own: NamespacedName | None) -> list[Problem]:
+    """A repository must not change where it is read from (gitops.md, section 23.1)."""
+    if own is None:
+        return []
+    document = document_set.by_id.get(ObjectId(_SOURCE.group, _SOURCE.kind, own.namespace, own.name))
+    if document is None:
+        return []
+    message = f"the documents come from the GitSource {own}, so they may not declare it"
+    return [document.problem(Flaw(ErrorCode.OWN_SOURCE, message))]

@@ -1,0 +1,31 @@
+"""Our own kinds by their models: rules between members, which a JSON Schema cannot say."""
+
+from collections.abc import Iterator
+
+from gitops_ctl.api.names import GROUP
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import Refused
+from gitops_ctl.core.ids import GroupKind
+from gitops_ctl.documents.loader import Document
+from gitops_ctl.documents.shape import Flaw
+
+CONSENT = GroupKind(GROUP, "Consent")
+
+
+def check_ours(document: Document) -> Iterator[Flaw]:
+    """What the model of one of our kinds says.  The semantics of a TrustPolicy are checked where trust is decided."""
+    if document.id.group != GROUP:
+        return
+    # The models bring pydantic, a third of the start-up time: only for repositories that hold our kinds.
+    from gitops_ctl.api.gitops import KINDS  # noqa: PLC0415
+    from gitops_ctl.api.model import parse  # noqa: PLC0415
+    from gitops_ctl.api.trust_policy import ConsentDocument  # noqa: PLC0415
+
+    models = {model.__name__: model for model in KINDS} | {CONSENT.kind: ConsentDocument}
+    model = models.get(document.id.kind)
+    if model is None:
+        return
+    try:
+        parse(model, document.tree)
+    except Refused as error:
+        yield Flaw(ErrorCode.SCHEMA, error.message)
