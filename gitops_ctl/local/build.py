@@ -14,9 +14,10 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from gitops_ctl.core.clock import Clock, SystemClock
 from gitops_ctl.core.codes import ErrorCode
@@ -57,8 +58,7 @@ class Builder:
         folders = {recipe: self._cache / f"{recipe.key()}-{go.version}" for recipe in recipes}
         if _missing(folders):
             self._require_resources(go, folders)
-            async with self._alone():
-                await self._build_missing(go, folders)
+            await self._build_alone(go, folders)
         return _paths(folders)
 
     def _without_go(self, recipes: tuple[Recipe, ...]) -> Mapping[str, Path]:
@@ -101,19 +101,17 @@ class Builder:
             output.replace(folders[recipe] / program)
             shutil.rmtree(temporary, ignore_errors=True)
 
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        """Hold the builder's lock; while another process has it, show what that one does."""
+    async def _build_alone(self, go: Go, folders: Mapping[Recipe, Path]) -> None:
+        """Build under the lock; while another process has it, show what that one does, until nothing is missing any more."""
         self._cache.mkdir(parents=True, exist_ok=True)
         with (self._cache / "lock").open("ab") as stream:
-            while True:
-                with suppress(BlockingIOError):
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
+            while not _try_lock(stream):
+                if not _missing(folders):
+                    return
                 self._show_other()
                 await self._clock.sleep(_POLL_S)
             try:
-                yield
+                await self._build_missing(go, folders)
             finally:
                 self._shared.unlink(missing_ok=True)
 
@@ -128,6 +126,14 @@ class Builder:
         with suppress(OSError, ValueError):
             text, done, total = json.loads(self._shared.read_bytes())
         self._progress.update(f"waiting for another process: {text}", done=done, total=total)
+
+
+def _try_lock(stream: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _missing(folders: Mapping[Recipe, Path]) -> list[tuple[Recipe, str]]:

@@ -1,6 +1,6 @@
 """A Go tool for tests of the build: a script that answers `env`, `list` and `build`, and can be told to fail or to wait.
 
-It writes what it was asked to `calls` in its folder.  A file `hold` there makes `build` wait until it is gone; a file `fail` makes
+It writes what it was asked to `calls` in its folder.  A file `hold`, or `hold-PROGRAM`, there makes `build` wait until it is gone; a file `fail` makes
 it print that file and end with status 1.
 """
 
@@ -21,7 +21,7 @@ elif command == "build":
     with (here / "calls").open("a") as calls:
         calls.write(output.name + "\\n")
     print("example.net/a\\nexample.net/b", flush=True)
-    while (here / "hold").exists():
+    while (here / "hold").exists() or (here / f"hold-{{output.name}}").exists():
         time.sleep(0.02)
     if (here / "fail").exists():
         print((here / "fail").read_text())

@@ -5,6 +5,7 @@ of a test does not count, and shows what is being built.
 """
 
 import asyncio
+import io
 import sys
 from collections.abc import Generator
 
@@ -50,9 +51,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def _wait_for_build(config: pytest.Config) -> None:
     capture = config.pluginmanager.get_plugin("capturemanager")
     assert capture is not None
+    # One worker speaks for all.
+    speaks = getattr(config, "workerinput", {"workerid": "gw0"})["workerid"] == "gw0"
     with capture.global_and_fixture_disabled():
         try:
-            asyncio.run(find_binaries(progress=LineProgress(sys.__stderr__ or sys.stderr)))
+            asyncio.run(
+                find_binaries(progress=LineProgress(sys.__stderr__ if speaks and sys.__stderr__ else io.StringIO()))
+            )
         except GitopsError as error:
             # Told again, as the error of each test that needs the components.
             print(error.message, file=sys.__stderr__)

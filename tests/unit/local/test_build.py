@@ -118,6 +118,19 @@ async def test_a_second_builder_waits_shows_what_the_first_does_and_builds_nothi
     assert go.built == ["etcd"]
 
 
+async def test_who_waits_goes_on_when_its_own_programs_are_there_while_the_other_builds_more(go: FakeGo) -> None:
+    go.hold.touch()
+    first = asyncio.create_task(Builder(progress=Shown()).programs((ETCD, KWOK)))
+    await _until(lambda: go.built == ["etcd"])
+    second = asyncio.create_task(Builder(progress=Shown()).programs((ETCD,)))
+    (go.folder / "hold-kwok").touch()
+    go.hold.unlink()
+    await asyncio.wait_for(second, timeout=20)
+    assert not first.done()
+    (go.folder / "hold-kwok").unlink()
+    await first
+
+
 @pytest.mark.parametrize(
     ("said", "code", "word"),
     [
