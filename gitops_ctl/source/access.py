@@ -1,0 +1,117 @@
+"""What a fetch may use: credentials, authorities and host keys that a GitSource names.
+
+All of them lie in the namespace of the source and are read by name, each time, so that a rotated key is used at the next
+poll.  A missing object or key is a named wait, never an empty value (gitops.md, section 23.7).
+"""
+
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Final
+
+from gitops_ctl.api.gitops import GitSource
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import BlockedError, NotFound, Refused
+from gitops_ctl.core.jsonvalue import object_at, text_at
+from gitops_ctl.git.transport import Credentials
+from gitops_ctl.kube.transport import KubeClient
+
+WEBHOOK_KEY: Final = "token"
+
+
+async def read_credentials(client: KubeClient, *, source: GitSource) -> Credentials | None:
+    """Credentials of the source; None when it names no Secret.
+
+    Raises:
+        BlockedError: the Secret or one of its keys is missing; the message names it.
+        Forbidden: the manager may not read this Secret.
+    """
+    reference = source.spec.credentials_secret_ref
+    if reference is None:
+        return None
+    data = await _secret(client, namespace=source.metadata.namespace, name=reference.name)
+    subject = f"Secret/{source.metadata.namespace}/{reference.name}"
+    if "bearerToken" in data:
+        return Credentials(bearer_token=_text(data["bearerToken"]))
+    if "identity" in data:
+        passphrase = _text(data["password"]) if "password" in data else ""
+        return Credentials(ssh_private_key=_text(data["identity"], strip=False), passphrase=passphrase)
+    if "username" in data and "password" in data:
+        return Credentials(username=_text(data["username"]), password=_text(data["password"]))
+    raise BlockedError(
+        "the Secret has none of: username and password; bearerToken; identity",
+        code=ErrorCode.CREDENTIALS_MISSING,
+        subject=subject,
+        hint="add the keys that the server asks for",
+    )
+
+
+async def read_authorities(client: KubeClient, *, source: GitSource) -> bytes | None:
+    """The CA bundle of the source in PEM; None means the system's authorities."""
+    reference = source.spec.ca_config_map_ref
+    if reference is None:
+        return None
+    return await _config_map_key(client, namespace=source.metadata.namespace, name=reference.name, key="ca.crt")
+
+
+async def read_known_hosts(client: KubeClient, *, source: GitSource) -> bytes | None:
+    """The host keys of the source's ssh server; None when it names none."""
+    reference = source.spec.known_hosts_config_map_ref
+    if reference is None:
+        return None
+    return await _config_map_key(client, namespace=source.metadata.namespace, name=reference.name, key="known_hosts")
+
+
+async def read_webhook_secret(client: KubeClient, *, source: GitSource) -> bytes | None:
+    """The shared secret of the push webhook, key `token`; None when the source has no webhook."""
+    forge = source.spec.forge
+    if forge is None or forge.webhook_secret_ref is None:
+        return None
+    name = forge.webhook_secret_ref.name
+    data = await _secret(client, namespace=source.metadata.namespace, name=name)
+    if WEBHOOK_KEY not in data:
+        raise _missing(f"Secret/{source.metadata.namespace}/{name}", key=WEBHOOK_KEY)
+    return data[WEBHOOK_KEY].strip()
+
+
+async def _secret(client: KubeClient, *, namespace: str, name: str) -> Mapping[str, bytes]:
+    path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
+    try:
+        tree = await client.get(path)
+    except NotFound as error:
+        raise BlockedError(
+            "the Secret does not exist",
+            code=ErrorCode.CREDENTIALS_MISSING,
+            subject=f"Secret/{namespace}/{name}",
+        ) from error
+    try:
+        return {key: b64decode(str(value), validate=True) for key, value in object_at(tree, "data").items()}
+    except ValueError as error:
+        raise Refused("the Secret's data is not base64", subject=f"Secret/{namespace}/{name}") from error
+
+
+async def _config_map_key(client: KubeClient, *, namespace: str, name: str, key: str) -> bytes:
+    subject = f"ConfigMap/{namespace}/{name}"
+    try:
+        tree = await client.get(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
+    except NotFound as error:
+        raise BlockedError(
+            "the ConfigMap does not exist", code=ErrorCode.CREDENTIALS_MISSING, subject=subject
+        ) from error
+    text = text_at(tree, "data", key)
+    if not text.strip():
+        raise _missing(subject, key=key)
+    return text.encode()
+
+
+def _missing(subject: str, *, key: str) -> BlockedError:
+    return BlockedError(
+        f"the key {key} is missing or empty",
+        code=ErrorCode.CREDENTIALS_MISSING,
+        subject=subject,
+        hint=f"add the key {key}",
+    )
+
+
+def _text(value: bytes, *, strip: bool = True) -> str:
+    text = value.decode("utf-8", "strict")
+    return text.strip() if strip else text

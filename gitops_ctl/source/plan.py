@@ -1,0 +1,48 @@
+"""When a source is polled, and when silence is an alarm.  Pure: the caller brings the clock and the dice."""
+
+from typing import Final
+
+from gitops_ctl.core.errors import BlockedError, GitopsError, TerminalError, TransientError
+
+JITTER: Final = 0.1
+"""Polls come within a tenth of the interval, so that many sources do not ask one server at once (fault G20)."""
+
+FIRST_RETRY_S: Final = 2.0
+RETRY_CAP_S: Final = 300.0
+STALE_FLOOR_S: Final = 600.0
+STALE_INTERVALS: Final = 3
+
+PENDING_RETRY_S: Final = 15.0
+"""A pending verdict is looked at again at least this often: it clears without a new commit."""
+
+
+def next_poll_s(interval_s: float, *, draw: float) -> float:
+    """Seconds until the next poll; `draw` lies in [0, 1)."""
+    return interval_s * (1 - JITTER + 2 * JITTER * draw)
+
+
+def retry_s(error: GitopsError, *, failures: int, interval_s: float, draw: float) -> float:
+    """Seconds until a failed pass is tried again.
+
+    A transient fault backs off from two seconds and is never final after one answer (fault G04); what waits for somebody
+    is looked at again at each interval, because nothing tells us when a Secret or a branch appears.
+
+    Args:
+        error: what ended the pass.
+        failures: failed passes in a row, this one included.
+        interval_s: the poll interval.
+        draw: in [0, 1).
+    """
+    match error:
+        case TransientError():
+            backoff = min(RETRY_CAP_S, FIRST_RETRY_S * 2.0 ** min(failures - 1, 10)) * (0.5 + 0.5 * draw)
+            return max(backoff, error.retry_after_s or 0.0)
+        case BlockedError() | TerminalError():
+            return next_poll_s(interval_s, draw=draw)
+        case _:
+            return RETRY_CAP_S
+
+
+def stale_after_s(interval_s: float) -> float:
+    """Seconds without a successful fetch after which `SourceStale` is raised (gitops.md, section 4.5, "Freeze")."""
+    return max(STALE_FLOOR_S, STALE_INTERVALS * interval_s)

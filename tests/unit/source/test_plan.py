@@ -1,0 +1,45 @@
+"""When a source is polled again, and when silence is an alarm."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitops_ctl.core.errors import BlockedError, InternalError, RateLimited, Refused, TransientError
+from gitops_ctl.source.plan import RETRY_CAP_S, next_poll_s, retry_s, stale_after_s
+
+DRAWS = st.floats(0, 1, exclude_max=True)
+
+
+@given(st.floats(5, 86_400), DRAWS)
+def test_G20_polls_are_spread_over_a_tenth_of_the_interval(interval_s: float, draw: float) -> None:
+    assert 0.9 * interval_s <= next_poll_s(interval_s, draw=draw) <= 1.1 * interval_s
+
+
+@given(st.integers(1, 1000), DRAWS)
+def test_G04_a_transient_fault_backs_off_and_is_never_final(failures: int, draw: float) -> None:
+    delay_s = retry_s(TransientError("once"), failures=failures, interval_s=60, draw=draw)
+    assert 1 <= delay_s <= RETRY_CAP_S
+
+
+def test_the_back_off_doubles() -> None:
+    delays = [retry_s(TransientError("x"), failures=n, interval_s=60, draw=0.999999) for n in (1, 2, 3)]
+    assert delays == pytest.approx([2, 4, 8], rel=0.01)
+
+
+def test_G20_a_wait_that_the_server_asked_for_is_kept() -> None:
+    error = RateLimited("slow down", retry_after_s=120)
+    assert retry_s(error, failures=1, interval_s=60, draw=0.0) == 120
+
+
+@pytest.mark.parametrize("error", [BlockedError("no Secret"), Refused("bad url")], ids=["blocked", "refused"])
+def test_what_waits_for_a_person_is_looked_at_again_at_each_interval(error: BlockedError | Refused) -> None:
+    assert retry_s(error, failures=9, interval_s=60, draw=0.5) == pytest.approx(60)
+
+
+def test_a_bug_is_tried_again_slowly() -> None:
+    assert retry_s(InternalError("ours"), failures=1, interval_s=60, draw=0.0) == RETRY_CAP_S
+
+
+@pytest.mark.parametrize(("interval_s", "limit_s"), [(60, 600), (300, 900)], ids=["ten minutes", "three intervals"])
+def test_silence_is_an_alarm_after_the_longer_of_two_limits(interval_s: float, limit_s: float) -> None:
+    assert stale_after_s(interval_s) == limit_s
