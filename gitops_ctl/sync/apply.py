@@ -85,6 +85,11 @@ class Outage:
             )
 
 
+def encoded_body(desired: Desired) -> bytes:
+    """The JSON that is sent for an object."""
+    return _encode(desired.body())
+
+
 async def apply_wave(
     actions: Sequence[Apply],
     *,
@@ -163,7 +168,7 @@ class _Attempt:
                     return stranger
                 if desired.mode is Mode.IF_NOT_PRESENT:
                     return Applied(self.action)
-        return await self._apply(path, _encode(desired.body()), resource)
+        return await self._apply(path, encoded_body(desired), resource)
 
     def _stranger(self, found: JsonObject) -> Applied | None:
         identity = self.action.id
@@ -287,7 +292,7 @@ async def dry_run_wave(actions: Iterable[Apply], *, target: Target, width: int =
         path = resource.path(desired.id.namespace, desired.id.name)
         try:
             await target.client.apply(
-                path, _encode(desired.body()), manager=FIELD_MANAGER, dry_run=True, account=target.account
+                path, encoded_body(desired), manager=FIELD_MANAGER, dry_run=True, account=target.account
             )
         except ServerRefused as error:
             if not error.immutable_fields:

@@ -46,7 +46,8 @@ def desired_state(
     documents: DocumentSet, *, unit: UnitSpec, provenance: Provenance, is_namespaced: Scope
 ) -> DesiredState:
     """The objects of a unit, those that a document error holds, and what else Git says about identities."""
-    scope = _with_definitions(documents, is_namespaced)
+    definitions = [document for document in documents.documents if document.id.group_kind == CRD]
+    scope = _with_definitions(definitions, is_namespaced)
     builder = _Builder(unit, provenance, scope)
     errors = [problem for problem in documents.problems if problem.is_error]
     builder.hold_problems(errors)
@@ -61,17 +62,18 @@ def desired_state(
         broken_files=frozenset(documents.unreadable),
         complete=complete,
         unit_held=unit.hold_unit and not complete,
+        unsettled=any(scope(found.gvk) is None for found in builder.objects.values()),
+        definitions={_defined_kind(document.tree): document.id for document in definitions},
     )
 
 
-def _with_definitions(documents: DocumentSet, is_namespaced: Scope) -> Scope:
+def _defined_kind(tree: JsonObject) -> GroupKind:
+    return GroupKind(text_at(tree, "spec", "group"), text_at(tree, "spec", "names", "kind"))
+
+
+def _with_definitions(definitions: Iterable[Document], is_namespaced: Scope) -> Scope:
     """`is_namespaced`, with the definitions of the unit itself for kinds that the cluster does not serve yet."""
-    own = {
-        GroupKind(text_at(tree, "spec", "group"), text_at(tree, "spec", "names", "kind")): text_at(
-            tree, "spec", "scope"
-        )
-        for tree in (document.tree for document in documents.documents if document.id.group_kind == CRD)
-    }
+    own = {_defined_kind(document.tree): text_at(document.tree, "spec", "scope") for document in definitions}
     known: dict[GroupVersionKind, bool | None] = {}
 
     def scope(gvk: GroupVersionKind) -> bool | None:

@@ -12,7 +12,7 @@ from typing import Self
 
 from gitops_ctl.api.names import ANNOTATION_OWNER_ID, LABEL_OWNER
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
+from gitops_ctl.core.ids import GroupKind, GroupVersionKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
 
 
@@ -154,6 +154,8 @@ class DesiredState:
         broken_files: files that could not be read; what came from them is held.
         complete: no document of the unit has an error; prune needs it.
         unit_held: nothing of the unit may be applied (`onDocumentError: HoldUnit`).
+        definitions: the CustomResourceDefinitions of the unit by the kind that they define.
+        unsettled: the scope of some kind is not known yet, so that another discovery may give other identities.
     """
 
     objects: Mapping[ObjectId, Desired]
@@ -163,6 +165,8 @@ class DesiredState:
     warnings: tuple[str, ...] = ()
     complete: bool = True
     unit_held: bool = False
+    definitions: Mapping[GroupKind, ObjectId] = field(default_factory=dict)
+    unsettled: bool = False
 
     @property
     def lists(self) -> frozenset[ObjectId]:

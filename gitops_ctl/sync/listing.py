@@ -1,0 +1,131 @@
+"""What each Sync asks for in the newest revision that it may apply, computed on demand and remembered.
+
+Two Syncs can name one object.  Whoever looks at such an object must know what the other one asks for *now*, whether or not
+that one has had its turn; so nobody waits for anybody, and a document that moves from one unit to another is adopted, never
+deleted (R03, R07, gitops.md, section 6.2).
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from gitops_ctl.api.sync import Sync
+from gitops_ctl.core.errors import GitopsError
+from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
+from gitops_ctl.documents.index import DocumentSet
+from gitops_ctl.kube.mapper import Discovery
+from gitops_ctl.sync.desired import UnitSpec, desired_state
+from gitops_ctl.sync.model import Desired, DesiredState, OwnerId
+from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions
+
+Load = Callable[[AcceptedRevision, str], DocumentSet]
+"""Reads and checks the documents of a revision below a folder; runs in a thread."""
+
+
+class Listing:
+    """What Syncs ask for.  `syncs` gives every Sync that exists, with its parsed form."""
+
+    def __init__(
+        self,
+        *,
+        revisions: AcceptedRevisions,
+        load: Load,
+        cluster_uid: str,
+        syncs: Callable[[], Iterable[Sync]],
+    ) -> None:
+        self.revisions = revisions
+        self.cluster_uid = cluster_uid
+        self._load = load
+        self._syncs = syncs
+        self._states: dict[NamespacedName, tuple[tuple[object, ...], DesiredState]] = {}
+        self._loading: dict[NamespacedName, asyncio.Lock] = {}
+
+    def owner_of(self, sync: Sync) -> OwnerId:
+        return OwnerId(self.cluster_uid, sync.metadata.namespace, sync.spec.source_ref.name, sync.metadata.name)
+
+    def revision_of(self, sync: Sync) -> AcceptedRevision | None:
+        """The newest revision that may have effects, None when there is none."""
+        found = self.revisions.get(NamespacedName(sync.metadata.namespace, sync.spec.source_ref.name))
+        return found if found is not None and found.trusted and found.effects_allowed else None
+
+    async def state_of(self, sync: Sync, *, revision: AcceptedRevision, discovery: Discovery) -> DesiredState:
+        """What a Sync asks for in a revision.
+
+        Raises:
+            GitopsError: the tree cannot be read as a whole.
+        """
+        key = NamespacedName(sync.metadata.namespace, sync.metadata.name)
+        async with self._loading.setdefault(key, asyncio.Lock()):
+            made_from = made_from_of(sync, revision)
+            known = self._states.get(key)
+            if known is not None and known[0] == made_from and not known[1].unsettled:
+                return known[1]
+            state = await asyncio.to_thread(self._build, sync, revision, discovery)
+            self._states[key] = (made_from, state)
+            return state
+
+    def _build(self, sync: Sync, revision: AcceptedRevision, discovery: Discovery) -> DesiredState:
+        def is_namespaced(gvk: GroupVersionKind) -> bool | None:
+            found = discovery.resources.get(gvk) or discovery.preferred.get(gvk.group_kind)
+            return found.namespaced if found is not None else None
+
+        unit = UnitSpec(
+            self.owner_of(sync), sync.spec.target_namespace or "", sync.spec.on_document_error == "HoldUnit"
+        )
+        documents = self._load(revision, sync.spec.path)
+        return desired_state(documents, unit=unit, provenance=revision.provenance, is_namespaced=is_namespaced)
+
+    async def listed_by_others(self, sync: Sync, *, discovery: Discovery) -> dict[ObjectId, set[OwnerId]]:
+        """Which objects other Syncs of the same cluster ask for, by identity."""
+        found: dict[ObjectId, set[OwnerId]] = {}
+        for other in list(self._syncs()):
+            if other.metadata.uid == sync.metadata.uid or other.metadata.deletion_timestamp:
+                continue
+            if other.spec.kube_config_secret_ref != sync.spec.kube_config_secret_ref:
+                continue
+            for item in await self._lists(other, discovery):
+                found.setdefault(item, set()).add(self.owner_of(other))
+        return found
+
+    async def _lists(self, sync: Sync, discovery: Discovery) -> frozenset[ObjectId]:
+        revision = self.revision_of(sync)
+        known = self._states.get(NamespacedName(sync.metadata.namespace, sync.metadata.name))
+        if revision is not None:
+            try:
+                return (await self.state_of(sync, revision=revision, discovery=discovery)).lists
+            except GitopsError:
+                pass  # what it asked for last still holds
+        return known[1].lists if known is not None else frozenset()
+
+    async def document_of(self, sync: Sync, *, discovery: Discovery) -> Desired | None:
+        """The document of a Sync itself in the newest revision of its source, wherever a unit of that source lists it."""
+        wanted = ObjectId("gitops-ctl.dev", "Sync", sync.metadata.namespace, sync.metadata.name)
+        for other in list(self._syncs()):
+            revision = self.revision_of(other)
+            if revision is None or self.owner_of(other).namespace != sync.metadata.namespace:
+                continue
+            if other.spec.source_ref.name != sync.spec.source_ref.name:
+                continue
+            try:
+                state = await self.state_of(other, revision=revision, discovery=discovery)
+            except GitopsError:
+                continue
+            if wanted in state.objects:
+                return state.objects[wanted]
+        return None
+
+    def forget(self, key: NamespacedName) -> None:
+        """A Sync is gone."""
+        self._states.pop(key, None)
+        self._loading.pop(key, None)
+
+
+def made_from_of(sync: Sync, revision: AcceptedRevision) -> tuple[object, ...]:
+    """Everything that what a Sync asks for depends on; equal keys mean equal objects."""
+    return (
+        sync.metadata.uid,
+        sync.metadata.generation,
+        revision.uid,
+        revision.generation,
+        revision.commit,
+        revision.tree,
+    )

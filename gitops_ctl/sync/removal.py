@@ -1,0 +1,116 @@
+"""The prune of one pass: what no document stands behind any more goes, under the guards (gitops.md, section 9).
+
+Sorting and guards are in `prune`, deleting is in `remove`; here they meet the inventory.  An entry leaves the inventory only
+when its object is surely gone or is somebody else's (R04).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gitops_ctl.core.ids import NamespacedName, ObjectId
+from gitops_ctl.sync.model import Entry, OwnerId, Seen, Unseen
+from gitops_ctl.sync.order import Deletion
+from gitops_ctl.sync.prune import Guarded, PruneFacts, PruneSpec, Survivors, guard, survivors
+from gitops_ctl.sync.remove import Removed, Remover
+from gitops_ctl.sync.summarise import PruneReport
+from gitops_ctl.sync.unit import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What is needed to judge and to carry out.
+
+    Attributes:
+        see: what is known of an entry's object.
+        listed_elsewhere: whether another Sync asks for an object.
+        live_uids: UIDs of objects that the unit keeps.
+        remaining: documents that the unit still has.
+        consent_commit: commit of the consent in `spec`.
+        own: the Sync's ServiceAccount, for the order.
+    """
+
+    owner: OwnerId
+    remover: Remover
+    see: Callable[[Entry], Seen]
+    listed_elsewhere: Callable[[ObjectId], bool]
+    spec: PruneSpec
+    own: NamespacedName
+    live_uids: frozenset[str] = frozenset()
+    remaining: int = 0
+    consent_commit: str = ""
+
+
+@dataclass(slots=True)
+class Pruned:
+    """What came of it, for the status."""
+
+    kept: dict[ObjectId, str] = field(default_factory=dict)
+    blocked: str = ""
+    failed: Mapping[ObjectId, str] = field(default_factory=dict)
+    terminating: tuple[ObjectId, ...] = ()
+    unknown: tuple[ObjectId, ...] = ()
+    report: PruneReport | None = None
+    dropped: tuple[ObjectId, ...] = ()
+
+
+async def remove_unlisted(removal: Removal, found: Iterable[Entry], *, memory: Memory, total: int) -> Pruned:
+    """Judge `found` and delete what may go.  `dropped` are entries that the inventory forgets.
+
+    Raises:
+        BlockedError: the manager may not write any more.
+    """
+    await _read_unseen(removal, entries := tuple(found), memory)
+    facts = PruneFacts(
+        removal.owner,
+        removal.see,
+        removal.listed_elsewhere,
+        live_uids=removal.live_uids,
+        enabled=removal.spec.enabled,
+    )
+    sorted_ = survivors(entries, facts=facts)
+    pruned = Pruned(kept=dict(sorted_.kept), terminating=sorted_.terminating, unknown=sorted_.unknown)
+    judged = _judge(removal, sorted_, memory=memory, total=total)
+    pruned.blocked = judged.message
+    result = Removed()
+    if not judged.message and (sorted_.doomed or sorted_.terminating):
+        memory.permitted |= _named(sorted_.doomed)
+        going = [_still(removal, entry) for entry in entries if entry.id in set(sorted_.terminating)]
+        result = await removal.remover.delete([*sorted_.doomed, *going], own=removal.own)
+        pruned.failed = result.failed
+        pruned.terminating = tuple(sorted({*result.terminating, *sorted_.terminating}))
+    if result.gone or result.terminating:
+        commit = removal.consent_commit if judged.consented else ""
+        pruned.report = PruneReport(judged.digest, len(sorted_.doomed), commit) if sorted_.doomed else None
+    pruned.dropped = (*sorted_.released, *result.gone)
+    if not sorted_.doomed and not sorted_.terminating:
+        memory.permitted = frozenset()
+    return pruned
+
+
+def _judge(removal: Removal, found: Survivors, *, memory: Memory, total: int) -> Guarded:
+    """The guards, unless this set is the rest of one that passed them (a delete was refused, or waits for finalizers)."""
+    judged = guard(found.doomed, remaining=removal.remaining, total=total, spec=removal.spec)
+    if found.doomed and _named(found.doomed) <= memory.permitted:
+        return Guarded(judged.digest, consented=judged.consented)
+    return judged
+
+
+def _named(doomed: Iterable[Deletion]) -> frozenset[tuple[ObjectId, str]]:
+    return frozenset((item.entry.id, item.view.uid if item.view is not None else item.entry.uid) for item in doomed)
+
+
+def _still(removal: Removal, entry: Entry) -> Deletion:
+    seen = removal.see(entry)
+    return Deletion(entry, None if isinstance(seen, Unseen) else seen)
+
+
+async def _read_unseen(removal: Removal, entries: tuple[Entry, ...], memory: Memory) -> None:
+    """Kinds without a working informer are read by name before anything is concluded about them."""
+    cluster = removal.remover.cluster
+    unseen = [
+        item
+        for item in entries
+        if not cluster.is_watched(item.gvk) and isinstance(cluster.see(item.id, item.gvk), Unseen)
+    ]
+    if unseen:
+        memory.read.update(await removal.remover.read(unseen))

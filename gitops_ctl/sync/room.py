@@ -1,0 +1,181 @@
+"""The running sync room: informers, queue and workers put together; what the manager starts and stops.
+
+Woken by a Sync that changes, by a source that accepts a revision, and by objects that informers see change.  A newer revision
+also ends a pass that is at work on an older one (H01, H02).
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT
+from gitops_ctl.core.conditions import condition_of
+from gitops_ctl.core.ids import NamespacedName, ObjectId
+from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, text_at
+from gitops_ctl.kube.asyncqueue import AsyncQueue
+from gitops_ctl.kube.cache import Change
+from gitops_ctl.kube.controller import Controller, Pace
+from gitops_ctl.kube.informer import Informer, Timing
+from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.kube.workqueue import WorkQueue
+from gitops_ctl.sync.clusters import Clusters
+from gitops_ctl.sync.controller import SyncController
+from gitops_ctl.sync.listing import Listing, Load
+from gitops_ctl.sync.model import OwnerId
+from gitops_ctl.sync.world import SYNC, Emit, Syncs, World, kept_of
+from gitops_ctl.trust.provenance import AcceptedRevisions
+
+
+def _silent(_tree: JsonObject, _kind: str, _reason: str, _note: str) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the manager may choose.
+
+    Attributes:
+        workers: passes at a time.
+        namespace: only Syncs of this namespace; empty for all.
+        require: raises LeadershipLost when the manager may not write any more.
+        draw: a random number in [0, 1), for jitter.
+    """
+
+    workers: int = 4
+    namespace: str = ""
+    emit: Emit = _silent
+    require: Callable[[], None] = lambda: None
+    timing: Timing | None = None
+    pace: Pace = field(default_factory=lambda: Pace(blocked_s=60.0))
+    draw: Callable[[], float] = random.SystemRandom().random
+
+
+class SyncRoom:
+    """An async context manager; `run` works until `stop`."""
+
+    def __init__(
+        self, client: KubeClient, *, revisions: AcceptedRevisions, load: Load, options: Options | None = None
+    ) -> None:
+        self._client = client
+        self._options = options or Options()
+        self._revisions = revisions
+        self._load = load
+        self._informer = Informer(
+            client, SYNC, trim=kept_of, namespace=self._options.namespace, timing=self._options.timing
+        )
+        self.syncs = Syncs(self._informer.cache)
+        queue: WorkQueue[NamespacedName] = WorkQueue(
+            workers=self._options.workers, tenant_of=lambda key: key.namespace, draw=self._options.draw
+        )
+        self.queue: AsyncQueue[NamespacedName] = AsyncQueue(queue, clock=client.clock)
+        self.clusters = Clusters(client, on_change=self._heard, timing=self._options.timing)
+        self._world: World | None = None
+
+    async def __aenter__(self) -> Self:
+        """Reads the UID of kube-system, which is the name of this cluster in owner ids.
+
+        Raises:
+            GitopsError: it cannot be read.
+        """
+        await self.clusters.__aenter__()
+        system = await self._client.get("/api/v1/namespaces/kube-system")
+        cluster_uid = text_at(system, "metadata", "uid")
+        listing = Listing(revisions=self._revisions, load=self._load, cluster_uid=cluster_uid, syncs=self.syncs.all)
+        self._world = World(
+            client=self._client,
+            clock=self._client.clock,
+            cluster_uid=cluster_uid,
+            syncs=self.syncs,
+            listing=listing,
+            clusters=self.clusters,
+            emit=self._options.emit,
+            wake=self.wake,
+            require=self._options.require,
+            stopping=self.queue.closed.is_set,
+        )
+        self._informer.add_handler(self._changed, rescue=self.wake)
+        self._revisions.subscribe(self._accepted)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        await self.clusters.__aexit__(kind, error, trace)
+
+    @property
+    def world(self) -> World:
+        """What the passes share; for commands and tests."""
+        if self._world is None:
+            raise RuntimeError("the room is used outside of its context")
+        return self._world
+
+    async def run(self) -> None:
+        """Work until `stop`; passes that run then are finished, and their inventories written."""
+        reconcile = SyncController(self.world).reconcile
+        controller = Controller("sync", self.queue, reconcile, workers=self._options.workers, pace=self._options.pace)
+        watching = asyncio.create_task(self._informer.run(), name="informer syncs")
+        try:
+            settled = asyncio.ensure_future(self._informer.settled.wait())
+            closed = asyncio.ensure_future(self.queue.closed.wait())
+            await asyncio.wait({settled, closed}, return_when=asyncio.FIRST_COMPLETED)
+            settled.cancel()
+            closed.cancel()
+            await controller.run()
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Begin no further pass; a pass at work finishes its objects and ends."""
+        self.queue.close()
+
+    def wake(self, key: NamespacedName) -> None:
+        """Run a Sync as soon as a worker is free."""
+        self.queue.add(key)
+
+    def _heard(self, owner: OwnerId, item: ObjectId) -> None:
+        if self._world is not None:
+            self._world.heard(owner, item)
+
+    def _accepted(self, source: NamespacedName) -> None:
+        for key in self.syncs.of_source(source):
+            self.queue.add(key, urgent=True)
+
+    def _changed(self, change: Change[JsonObject]) -> None:
+        old = change.old.value if change.old is not None else None
+        new = change.new.value if change.new is not None else None
+        if old is None or new is None or _asks(old) != _asks(new):
+            self.wake(change.key)
+        if new is None or _shows(old or {}) != _shows(new):
+            self._wake_dependents(change.key)
+
+    def _wake_dependents(self, key: NamespacedName) -> None:
+        for other in list(self._informer.cache):
+            tree = self._informer.cache.get(other) or {}
+            if other.namespace == key.namespace and key.name in list_at(tree, "spec", "dependsOn"):
+                self.wake(other)
+
+
+def _asks(tree: JsonObject) -> tuple[object, ...]:
+    """The parts of a Sync that a person changes; our own status writes are none of them."""
+    metadata = object_at(tree, "metadata")
+    return (
+        text_at(metadata, "uid"),
+        metadata.get("generation"),
+        text_at(metadata, "deletionTimestamp"),
+        text_at(metadata, "annotations", ANNOTATION_REQUESTED_AT),
+    )
+
+
+def _shows(tree: JsonObject) -> tuple[object, ...]:
+    """The parts of a Sync that others wait for."""
+    status = object_at(tree, "status")
+    return (
+        text_at(condition_of(status, "Ready") or {}, "status"),
+        text_at(status, "lastAppliedRevision"),
+        status.get("observedGeneration"),
+    )

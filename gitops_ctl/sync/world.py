@@ -1,0 +1,110 @@
+"""What every pass of the room shares: the manager's client, the clusters, the Syncs that exist, and how to wake them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from gitops_ctl.api.gitops import Sync, parse_sync
+from gitops_ctl.api.names import GROUP, VERSION
+from gitops_ctl.core.clock import Clock
+from gitops_ctl.core.errors import GitopsError
+from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
+from gitops_ctl.core.jsonvalue import JsonObject, object_at
+from gitops_ctl.kube.cache import Cache
+from gitops_ctl.kube.mapper import Resource
+from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.sync.clusters import Clusters
+from gitops_ctl.sync.listing import Listing
+from gitops_ctl.sync.model import OwnerId
+from gitops_ctl.sync.unit import Memory
+
+SYNC: Final = Resource(GroupVersionKind(GROUP, VERSION, "Sync"), "syncs", namespaced=True)
+
+Emit = Callable[[JsonObject, str, str, str], None]
+"""Says that something happened: the object, Normal or Warning, the reason, a note."""
+
+
+def kept_of(tree: JsonObject) -> JsonObject:
+    """What the manager keeps of a Sync: all but the managers' entries."""
+    metadata = {key: value for key, value in object_at(tree, "metadata").items() if key != "managedFields"}
+    return {**tree, "metadata": metadata}
+
+
+class Syncs:
+    """The Syncs of a cache, parsed once per version."""
+
+    def __init__(self, cache: Cache[JsonObject]) -> None:
+        self._cache = cache
+        self._parsed: dict[NamespacedName, tuple[str, Sync]] = {}
+
+    def tree(self, key: NamespacedName) -> JsonObject | None:
+        return self._cache.get(key)
+
+    def get(self, key: NamespacedName) -> Sync | None:
+        """The Sync of that name.
+
+        Raises:
+            Refused: it has wrong fields.
+        """
+        entry = self._cache.entry(key)
+        if entry is None:
+            self._parsed.pop(key, None)
+            return None
+        known = self._parsed.get(key)
+        if known is None or known[0] != entry.version:
+            known = self._parsed[key] = (entry.version, parse_sync(entry.value))
+        return known[1]
+
+    def all(self) -> Iterable[Sync]:
+        """Every Sync that can be read."""
+        for key in list(self._cache):
+            try:
+                found = self.get(key)
+            except GitopsError:
+                continue
+            if found is not None:
+                yield found
+
+    def of_source(self, source: NamespacedName) -> list[NamespacedName]:
+        """Keys of the Syncs that name a source."""
+        return [
+            NamespacedName(found.metadata.namespace, found.metadata.name)
+            for found in self.all()
+            if (found.metadata.namespace, found.spec.source_ref.name) == (source.namespace, source.name)
+        ]
+
+
+@dataclass
+class World:
+    """Ports and shared state; one per manager.
+
+    Attributes:
+        require: raises LeadershipLost when the manager may not write any more.
+        preempted: whether something newer waits for the running pass of a key.
+        wake: run a Sync again soon.
+        stopping: True from the moment on in which the process is to end.
+        statuses: uid and status of each Sync as this process wrote it last; the cache may be behind.
+    """
+
+    client: KubeClient
+    clock: Clock
+    cluster_uid: str
+    syncs: Syncs
+    listing: Listing
+    clusters: Clusters
+    emit: Emit
+    wake: Callable[[NamespacedName], None]
+    require: Callable[[], None] = lambda: None
+    preempted: Callable[[NamespacedName], bool] = lambda _: False
+    stopping: Callable[[], bool] = lambda: False
+    units: dict[NamespacedName, Memory] = field(default_factory=dict)
+    statuses: dict[NamespacedName, tuple[str, JsonObject]] = field(default_factory=dict)
+
+    def heard(self, owner: OwnerId, item: ObjectId) -> None:
+        """An informer reports a change of an object: its unit looks at it."""
+        if owner.cluster != self.cluster_uid:
+            return
+        memory = self.units.get(owner.key)
+        if memory is not None:
+            memory.dirty.add(item)
+            self.wake(owner.key)
