@@ -109,6 +109,11 @@ class EventRecorder:
         self.counts["emitted"] += 1
         self._send(_Create(path, body))
 
+    @property
+    def remembered(self) -> int:
+        """How many things said are known for counting repeats."""
+        return len(self._known)
+
     async def run(self) -> None:
         """Send what was emitted, until cancelled."""
         while True:

@@ -110,7 +110,9 @@ class Mapper:
         self._miss_interval_s = miss_interval_s
         self._known = Discovery()
         self._read_s: float | None = None
+        self._reads = 0
         self._reading = asyncio.Lock()
+        self._missing_now = asyncio.Lock()
 
     @property
     def unavailable_groups(self) -> frozenset[str]:
@@ -148,17 +150,19 @@ class Mapper:
 
     async def refresh(self) -> None:
         """Read discovery now.  Call it after a CustomResourceDefinition was applied or removed."""
-        began_s = self._client.clock.boot_s()
+        too_early = self._reads + (1 if self._reading.locked() else 0)
         async with self._reading:
-            if self._read_s is not None and self._read_s >= began_s:
-                return  # somebody read it while we waited
+            if self._reads > too_early:
+                return  # a reader that began after this call has just ended
             read_s = self._client.clock.boot_s()
             self._known = await _discover(self._client)
             self._read_s = read_s
+            self._reads += 1
 
     async def _read_after_a_miss(self) -> None:
-        if self._read_s is None or self._client.clock.boot_s() - self._read_s >= self._miss_interval_s:
-            await self.refresh()
+        async with self._missing_now:  # whoever misses while another looks gets its result
+            if self._read_s is None or self._client.clock.boot_s() - self._read_s >= self._miss_interval_s:
+                await self.refresh()
 
     def _missing(self, group: str, text: str, *, versions: set[str] | None) -> KindNotServed | Unavailable:
         blind = {version for name, version in self._known.unavailable if name == group}
