@@ -67,9 +67,13 @@ def check_set(
     for document in (*document_set.documents, *document_set.git_only):
         old = accepted.get(document.id)
         found.extend(checker.check(document, before=None if old is None else old.tree))
-    found.extend(_own_source(document_set, own_source))
-    found.extend(_between(document_set))
+    found.extend(check_between_set(document_set, own_source=own_source))
     return in_reading_order(found)
+
+
+def check_between_set(document_set: DocumentSet, *, own_source: NamespacedName | None = None) -> list[Problem]:
+    """What lies between the documents of a set, and between them and the source that they come from."""
+    return [*_own_source(document_set, own_source), *_between(document_set)]
 
 
 def check_between(

@@ -21,7 +21,8 @@ _RACY_NS: Final = 2 * 10**9
 """A file that was written this shortly before the store may have changed since without a new stamp."""
 
 _MOST_BYTES: Final = 256 * 2**20
-_PACKAGE: Final = Path(__file__).parent
+_PACKAGE: Final = Path(__file__).parent.parent
+_ROOMS: Final = ("core", "api", "documents", "documents/builtin", "trust")
 
 
 @dataclass(slots=True)
@@ -112,7 +113,14 @@ def cache_folder() -> Path:
 
 def program_key() -> str:
     """Changes with the version, and with every edit of the modules that check."""
-    stamps = [f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in sorted(_PACKAGE.rglob("*.*"))]
+    stamps = []
+    for folder in _ROOMS:
+        with os.scandir(_PACKAGE / folder) as entries:
+            found = [(entry.name, entry.stat()) for entry in entries if not entry.is_dir()]
+        stamps += [
+            f"{folder} {name} {status.st_size} {status.st_mtime_ns}"
+            for name, status in sorted(found, key=lambda one: one[0])
+        ]
     return hashlib.sha256("\n".join([__version__, *stamps]).encode()).hexdigest()
 
 

@@ -83,7 +83,7 @@ def load_directory(root: Path, *, path: str = "", limits: LoadLimits | None = No
         OSError: the folder cannot be read.
     """
     load_limits = limits or LoadLimits()
-    entries = [entry.as_tree_file for entry in scan(root, path=path.strip("/"))]
+    entries = [TreeFile(entry.path, entry.mode) for entry in scan(root, path=path.strip("/"))]
 
     def read(entry: TreeFile) -> bytes:
         return (root / entry.path).read_bytes()
@@ -95,7 +95,7 @@ def load_directory(root: Path, *, path: str = "", limits: LoadLimits | None = No
         FileReader(read, load_one),
         entries,
         path=path.strip("/"),
-        control=[entry.as_tree_file for entry in control_files(root)],
+        control=[TreeFile(entry.path, entry.mode) for entry in control_files(root)],
     )
 
 
@@ -130,13 +130,13 @@ def assemble(
     )
 
 
-def select_documents(entries: Iterable[TreeFile], *, path: str, read: Callable[[TreeFile], bytes]) -> Selection:
+def select_documents(
+    entries: Iterable[TreeFile], *, path: str, read: Callable[[TreeFile], bytes]
+) -> Selection[TreeFile]:
     """The documents among the entries, by the ignore files among them."""
     listed = list(entries)
     ignores = [
-        parse_ignore(read(entry), folder=entry.path.rpartition("/")[0])
-        for entry in listed
-        if is_ignore_file(entry.path) and entry.is_regular
+        parse_ignore(read(entry), folder=entry.path.rpartition("/")[0]) for entry in listed if is_ignore_file(entry)
     ]
     return select(listed, path=path, ignores=ignores)
 

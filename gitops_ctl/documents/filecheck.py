@@ -20,7 +20,7 @@ from gitops_ctl.documents.checkcache import digest_of
 from gitops_ctl.documents.filereport import FileReport
 from gitops_ctl.documents.guard import PolicyGuard
 from gitops_ctl.documents.loader import Document, load
-from gitops_ctl.documents.policy import BINDING, POLICY, compile_policies
+from gitops_ctl.documents.policy import BINDING, POLICY
 from gitops_ctl.documents.references import Node, references_of
 from gitops_ctl.documents.schema import SchemaCatalog
 from gitops_ctl.documents.shape import GIT_ONLY_KINDS
@@ -102,12 +102,12 @@ def crds_in(root: Path, paths: Iterable[str]) -> tuple[Document, ...]:
     )
 
 
-def policies_in(paths: Iterable[Path]) -> tuple[tuple[JsonObject, ...], tuple[str, ...]]:
-    """The admission policies and bindings in these files, and the names of those that only a server evaluates.
+def policies_in(paths: Iterable[Path]) -> tuple[JsonObject, ...]:
+    """The admission policies and bindings in these files.
 
     Raises:
         OSError: a file cannot be read.
-        Refused: a file cannot be read as documents, or a policy cannot be compiled.
+        Refused: a file cannot be read as documents.
     """
     trees: list[JsonObject] = []
     for path in paths:
@@ -116,4 +116,4 @@ def policies_in(paths: Iterable[Path]) -> tuple[tuple[JsonObject, ...], tuple[st
             if problem.is_error:
                 raise Refused(problem.message, code=problem.code, subject=f"{path}:{problem.line}", hint=problem.advice)
         trees.extend(document.tree for document in loaded.documents if document.id.group_kind in (POLICY, BINDING))
-    return tuple(trees), compile_policies(trees).server_only
+    return tuple(trees)

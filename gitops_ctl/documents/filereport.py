@@ -35,7 +35,10 @@ class FileReport:
             self.digest,
             self.count,
             [_problem_row(problem) for problem in self.problems],
-            [[str(node.id), line, _reference_rows(node)] for node, line in zip(self.nodes, self.lines, strict=True)],
+            [
+                [*_parts(node.id), line, _reference_rows(node)]
+                for node, line in zip(self.nodes, self.lines, strict=True)
+            ],
         ]
 
     @classmethod
@@ -50,8 +53,8 @@ class FileReport:
             path,
             str(digest),
             tuple(_problem(path, values) for values in problems),
-            tuple(Node(ObjectId.parse(name), _references(rows)) for name, _, rows in nodes),
-            tuple(int(line) for _, line, _ in nodes),
+            tuple(Node(ObjectId(*row[:4]), _references(row[5])) for row in nodes),
+            tuple(row[4] for row in nodes),
             int(count),
         )
 
@@ -78,11 +81,11 @@ def _problem(path: str, row: Sequence[Any]) -> Problem:
 
 
 def _reference_rows(node: Node) -> list[Any]:
-    return [[str(one.target), one.pointer, one.orders, one.strict] for one in node.references]
+    return [[*_parts(one.target), one.pointer, one.orders, one.strict] for one in node.references]
 
 
 def _references(rows: Sequence[Any]) -> tuple[Reference, ...]:
-    return tuple(Reference(ObjectId.parse(target), *rest) for target, *rest in rows)
+    return tuple(Reference(ObjectId(*row[:4]), *row[4:]) for row in rows) if rows else ()
 
 
 def _parts(name: ObjectId) -> tuple[str, str, str, str]:

@@ -69,7 +69,7 @@ def check_references(nodes: Iterable[Node], *, declared: frozenset[ObjectId]) ->
         declared: every identity that Git names, broken documents included.
     """
     listed_nodes = list(nodes)
-    managed = {(target.group_kind, target.namespace) for target in declared}
+    managed: set[tuple[GroupKind, str]] | None = None
     for node in listed_nodes:
         for reference in node.references:
             target = reference.target
@@ -78,7 +78,10 @@ def check_references(nodes: Iterable[Node], *, declared: frozenset[ObjectId]) ->
             if reference.strict:
                 message = f"{target} is not declared in Git"
                 yield node.id, Flaw(ErrorCode.REFERENCE, message, reference.pointer)
-            elif (target.group_kind, target.namespace) in managed:
+                continue
+            if managed is None:
+                managed = {(one.group_kind, one.namespace) for one in declared}
+            if (target.group_kind, target.namespace) in managed:
                 message = f"{target} is not declared in Git, though others of its kind are"
                 yield node.id, Flaw(ErrorCode.REFERENCE, message, reference.pointer, severity="warning")
     yield from _circles(listed_nodes)

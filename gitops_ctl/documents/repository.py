@@ -20,7 +20,7 @@ from gitops_ctl.documents.problem import Problem, in_reading_order
 from gitops_ctl.documents.references import check_references
 from gitops_ctl.documents.shape import Flaw
 from gitops_ctl.documents.tree import is_ignore_file, select
-from gitops_ctl.documents.worktree import Stamp, WorkFile, control_files, scan
+from gitops_ctl.documents.worktree import WorkFile, control_files, scan
 
 _CRD_MARK: Final = b"CustomResourceDefinition"
 
@@ -42,6 +42,7 @@ class CheckRequest:
         folders: below the root, `/`-separated; the empty string is the root itself.
         policies: files with admission policies.
         processes: how many at most; None for one per core.
+        prepare: called before the first file is checked; registers the rules of higher rooms.
     """
 
     root: Path
@@ -49,6 +50,7 @@ class CheckRequest:
     policies: tuple[Path, ...] = ()
     accepted: Accepted | None = None
     processes: int | None = None
+    prepare: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +88,19 @@ def check_repository(request: CheckRequest, *, cache: CheckCache | None = None) 
     stored = cache.load() if cache is not None else StoredRun()
     files = _find(request)
     digests, crds = _digests(request.root, files.all(), stored)
+    stamps = {file.path: file.stamp for file in files.all()}
     key = _key(request, [f"{path} {digests[path]}" for path in sorted(crds)])
     known = {path: stored.report_of(path, digest, key=key) for path, digest in digests.items()}
     missing = [path for path, report in known.items() if report is None]
-    server_only: tuple[str, ...] = ()
     reports = {path: report for path, report in known.items() if report is not None}
+    fresh: list[FileReport] = []
     if missing:
-        fresh, server_only = _check(request, missing, crds=sorted(crds))
+        fresh = _check(request, missing, crds=sorted(crds))
         reports |= {report.path: report for report in fresh}
-    if cache is not None and (missing or stored.rows.keys() != reports.keys()):
-        stamps = {file.path: file.stamp for file in files.all()}
-        cache.save(StoredRun(key, _rows(reports, stamps), frozenset(crds), scanned_ns))
+    if cache is not None and (missing or {path: row[0] for path, row in stored.rows.items()} != stamps):
+        made = {report.path: report.to_json() for report in fresh}
+        rows = {path: (stamp, made.get(path) or stored.rows[path][1]) for path, stamp in stamps.items()}
+        cache.save(StoredRun(key, rows, frozenset(crds), scanned_ns))
     shown = [reports[file.path] for file in files.shown]
     hidden = [reports[file.path] for file in files.hidden]
     problems = [*files.problems, *(problem for report in shown for problem in report.problems)]
@@ -107,7 +111,7 @@ def check_repository(request: CheckRequest, *, cache: CheckCache | None = None) 
         documents=sum(report.count for report in shown),
         checked=len(missing),
         hidden=tuple(file.path for file in files.hidden),
-        server_only=server_only,
+        server_only=_server_only(request.policies),
     )
 
 
@@ -119,11 +123,11 @@ def _find(request: CheckRequest) -> _Files:
         ignores = [
             parse_ignore((request.root / path).read_bytes(), folder=path.rpartition("/")[0])
             for path, entry in entries.items()
-            if is_ignore_file(path) and entry.as_tree_file.is_regular
+            if is_ignore_file(entry)
         ]
-        chosen = select((entry.as_tree_file for entry in entries.values()), path=folder, ignores=ignores)
-        found.shown.extend(entries[one.path] for one in chosen.files if one.path not in seen)
-        found.hidden.extend(entries[one.path] for one in chosen.hidden if one.path not in seen)
+        chosen = select(entries.values(), path=folder, ignores=ignores)
+        found.shown.extend(one for one in chosen.files if one.path not in seen)
+        found.hidden.extend(one for one in chosen.hidden if one.path not in seen)
         found.problems.extend(chosen.problems)
         seen.update(entries)
     if "" in request.folders:
@@ -155,24 +159,28 @@ def _key(request: CheckRequest, crds: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _check(
-    request: CheckRequest, paths: Sequence[str], *, crds: Sequence[str]
-) -> tuple[list[FileReport], tuple[str, ...]]:
+def _check(request: CheckRequest, paths: Sequence[str], *, crds: Sequence[str]) -> list[FileReport]:
     # Parser, schemas and CEL take longer to import than a run takes that finds everything known.
     from gitops_ctl.documents.filecheck import CheckInputs, check_files, crds_in, policies_in  # noqa: PLC0415
 
-    policies, server_only = policies_in(request.policies)
+    if request.prepare is not None:
+        request.prepare()
     inputs = CheckInputs(
         root=request.root,
         crds=crds_in(request.root, crds),
-        policies=policies,
+        policies=policies_in(request.policies),
         accepted=dict(request.accepted.load()) if request.accepted is not None else None,
     )
-    return check_files(paths, inputs, processes=request.processes), server_only
+    return check_files(paths, inputs, processes=request.processes)
 
 
-def _rows(reports: Mapping[str, FileReport], stamps: Mapping[str, Stamp]) -> dict[str, tuple[Stamp, list[object]]]:
-    return {path: (stamps[path], report.to_json()) for path, report in reports.items()}
+def _server_only(policies: Sequence[Path]) -> tuple[str, ...]:
+    if not policies:
+        return ()
+    from gitops_ctl.documents.filecheck import policies_in  # noqa: PLC0415
+    from gitops_ctl.documents.policy import compile_policies  # noqa: PLC0415
+
+    return compile_policies(policies_in(policies)).server_only
 
 
 def _between(root: Path, shown: Sequence[FileReport], hidden: Sequence[FileReport]) -> list[Problem]:

@@ -6,7 +6,7 @@ Symlinks, submodules and odd names are reported, never followed.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.documents.ignore import IGNORE_FILE, IgnoreRules
@@ -17,6 +17,19 @@ CONTROL_FOLDER: Final = ".gitops-ctl"
 """Trust policy and consents lie here, at the root of the repository."""
 
 
+class Entry(Protocol):
+    """What is known of a file before it is read."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def mode(self) -> int: ...
+
+
+EntryT = TypeVar("EntryT", bound=Entry)
+
+
 @dataclass(frozen=True, slots=True)
 class TreeFile:
     """One entry of a tree or a folder: what Git calls mode (octal text) and id; the id is empty outside of Git."""
@@ -25,13 +38,9 @@ class TreeFile:
     mode: int
     id: str = ""
 
-    @property
-    def is_regular(self) -> bool:
-        return self.mode & _FORMAT == _REGULAR
-
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Generic[EntryT]):
     """The files of a path.
 
     Attributes:
@@ -39,8 +48,8 @@ class Selection:
         hidden: what would be a document, were it not ignored, by path.
     """
 
-    files: tuple[TreeFile, ...]
-    hidden: tuple[TreeFile, ...]
+    files: tuple[EntryT, ...]
+    hidden: tuple[EntryT, ...]
     problems: tuple[Problem, ...]
 
 
@@ -55,15 +64,20 @@ def is_document_name(path: str) -> bool:
     return path.endswith(DOCUMENT_SUFFIXES)
 
 
-def is_ignore_file(path: str) -> bool:
-    """True for a `.gitops-ctlignore` in any folder."""
-    return path.rpartition("/")[2] == IGNORE_FILE
+def is_ignore_file(entry: Entry) -> bool:
+    """True for a `.gitops-ctlignore` in any folder that is a regular file."""
+    return has_ignore_name(entry.path) and entry.mode & _FORMAT == _REGULAR
 
 
-def select(entries: Iterable[TreeFile], *, path: str, ignores: Sequence[IgnoreRules]) -> Selection:
+def has_ignore_name(path: str) -> bool:
+    """By the name alone."""
+    return path.endswith(IGNORE_FILE) and path.rpartition("/")[2] == IGNORE_FILE
+
+
+def select(entries: Iterable[EntryT], *, path: str, ignores: Sequence[IgnoreRules]) -> Selection[EntryT]:
     """Sort the entries below `path` into documents, hidden ones and problems."""
-    files: list[TreeFile] = []
-    hidden: list[TreeFile] = []
+    files: list[EntryT] = []
+    hidden: list[EntryT] = []
     problems = [problem for rules in ignores for problem in rules.problems]
     by_folder = {rules.folder: rules for rules in ignores}
     for entry in sorted(entries, key=lambda entry: entry.path):
@@ -100,7 +114,9 @@ def _is_ignored(file: str, by_folder: dict[str, IgnoreRules]) -> bool:
     return False
 
 
-def _path_problem(entry: TreeFile) -> Problem | None:
+def _path_problem(entry: Entry) -> Problem | None:
+    if entry.mode & _FORMAT == _REGULAR and entry.path.isprintable() and "\\" not in entry.path:
+        return None
     name = entry.path.rpartition("/")[2]
     kind = {_SYMLINK: "a symlink", _SUBMODULE: "a submodule"}.get(entry.mode & _FORMAT)
     if kind is not None:
@@ -108,7 +124,7 @@ def _path_problem(entry: TreeFile) -> Problem | None:
         severity: Severity = "error" if is_document_name(name) else "warning"
         message = f"{kind} is not followed"
         return Problem(ErrorCode.PATH_REFUSED, message, entry.path, severity=severity)
-    if is_document_name(name) and (not entry.path.isprintable() or "\\" in entry.path):
+    if is_document_name(name):
         hint = "rename it to printable characters without a backslash"
         shown = entry.path.encode("unicode_escape").decode()
         return Problem(ErrorCode.PATH_REFUSED, "the name of the file is not printable", shown, hint=hint)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from gitops_ctl.documents.tree import CONTROL_FOLDER, TreeFile, is_document_name, is_ignore_file
+from gitops_ctl.documents.tree import CONTROL_FOLDER, has_ignore_name, is_document_name
 
 _MARKS: Final = (CONTROL_FOLDER, ".git")
 
@@ -22,10 +22,6 @@ class WorkFile:
     path: str
     mode: int
     stamp: Stamp
-
-    @property
-    def as_tree_file(self) -> TreeFile:
-        return TreeFile(self.path, self.mode)
 
 
 def scan(root: Path, *, path: str = "") -> Iterator[WorkFile]:
@@ -43,7 +39,7 @@ def scan(root: Path, *, path: str = "") -> Iterator[WorkFile]:
                 if entry.is_dir(follow_symlinks=False):
                     if not entry.name.startswith("."):
                         stack.append(name)
-                elif entry.is_symlink() or is_document_name(name) or is_ignore_file(name):
+                elif entry.is_symlink() or is_document_name(name) or has_ignore_name(name):
                     yield _work_file(name, entry.stat(follow_symlinks=False))
 
 
