@@ -14,8 +14,13 @@ from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.trust.chain import RangeRequest, RangeVerdict, Root, VerdictCache, judge_range
 from gitops_ctl.trust.firstseen import FirstSeen
+from gitops_ctl.trust.keys import KeyRing
+from gitops_ctl.trust.policy import load_policy
+from gitops_ctl.trust.signature import SignatureRefused, Signer, verify_signature
+from gitops_ctl.trust.verifiers import VERIFIERS
 from tests.support.git_keys import SshKey
-from tests.support.git_repos import RepoBuilder, Signer
+from tests.support.git_repos import RepoBuilder
+from tests.support.git_repos import Signer as GitSigner
 
 POLICY_PATH = ".gitops-ctl/trust.yaml"
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
@@ -100,14 +105,16 @@ class Story:
     repo: RepoBuilder
     root: Root
     cache: VerdictCache = field(default_factory=VerdictCache)
-    first_seen: FirstSeen = FirstSeen()
+    first_seen: FirstSeen = field(default_factory=FirstSeen)
     accepted: str | None = None
     key_set_digest: str | None = None
     now: datetime = NOW
+    git_dir: Path | None = None
+    """Where to read from, when it is not the builder's own repository."""
 
     @classmethod
     def begin(
-        cls, path: Path, policy: str, *, files: Mapping[str, str] | None = None, signer: Signer | None = None
+        cls, path: Path, policy: str, *, files: Mapping[str, str] | None = None, signer: GitSigner | None = None
     ) -> "Story":
         """Commit the policy as the pinned root."""
         repo = RepoBuilder(path)
@@ -134,8 +141,33 @@ class Story:
             "now": self.now,
             **members,
         }
-        with ObjectStore.open(self.repo.git_dir) as store:
+        with ObjectStore.open(self.git_dir or self.repo.git_dir) as store:
             verdict = judge_range(store, request=RangeRequest(**request), cache=self.cache)
         self.accepted = verdict.accepted
         self.key_set_digest = verdict.key_set_digest
         return verdict
+
+
+def ring_of(*people: Mapping[str, object], **members: object) -> KeyRing:
+    """The keys of a policy of these people, all of them authors and admins."""
+    names = [str(entry["name"]) for entry in people]
+    roles = {"author": names, "approver": names, "admin": names}
+    return load_policy(policy_text(people, roles=roles, **members).encode()).keys
+
+
+def signer(
+    payload: bytes, signature: bytes, keys: KeyRing, *, at: datetime = NOW, now: datetime | None = None
+) -> Signer:
+    """Who signed the payload; raises as `verify_signature`."""
+    return verify_signature(payload, signature=signature, keys=keys, at=at, now=now or at, verifiers=VERIFIERS)
+
+
+def verdict_on(
+    payload: bytes, signature: bytes, keys: KeyRing, *, at: datetime = NOW, now: datetime | None = None
+) -> str:
+    """`Accepted`, or the reason of the refusal."""
+    try:
+        signer(payload, signature, keys, at=at, now=now)
+    except SignatureRefused as refused:
+        return refused.reason
+    return "Accepted"

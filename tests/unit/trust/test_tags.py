@@ -1,0 +1,77 @@
+"""A source that follows a tag: commits and the annotated tag object are both judged (faults X03, X08)."""
+
+import pytest
+
+from gitops_ctl.trust.chain import RangeVerdict
+from tests.support.trust import Story, Team, config_map
+
+A = "clusters/a.yaml"
+
+
+def _judge(story: Story, tag: str | None, name: str = "v1") -> RangeVerdict:
+    return story.judge(ref=f"refs/tags/{name}", tag=tag)
+
+
+@pytest.mark.parametrize(
+    ("signed_commit", "tagged", "verdict"),
+    [
+        pytest.param(True, "signed", "Accepted", id="signed commit, signed tag"),
+        pytest.param(True, "annotated", "Unsigned", id="signed commit, unsigned tag"),
+        pytest.param(True, "lightweight", "Unsigned", id="signed commit, lightweight tag"),
+        pytest.param(False, "signed", "Unsigned", id="unsigned commit, signed tag"),
+        pytest.param(False, "annotated", "Unsigned", id="unsigned commit, unsigned tag"),
+    ],
+)
+def test_X03_each_combination_has_a_stated_verdict(
+    story: Story, team: Team, signed_commit: bool, tagged: str, verdict: str
+) -> None:
+    tip = story.repo.commit({A: config_map("a")}, signer=team["ann"] if signed_commit else None)
+    tag = story.repo.tag("v1", signer=team["adm"] if tagged == "signed" else None, annotated=tagged != "lightweight")
+    found = _judge(story, None if tagged == "lightweight" else tag)
+    assert found.verdict == verdict
+    assert found.accepted == (tip if verdict == "Accepted" else story.root.commit)
+    if tagged != "lightweight":
+        assert found.objects_judged == f"commits and tag object {tag}"
+
+
+def test_X03_the_refusal_says_which_object_was_judged(story: Story, team: Team) -> None:
+    story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    tag = story.repo.tag("v1")
+    refused = _judge(story, tag).refused
+    assert refused is not None
+    assert refused.commit == tag
+    assert "the tag object has no signature" in refused.message
+
+
+def test_X08_a_tag_that_was_signed_again_by_a_stranger_on_the_same_commit_is_refused(story: Story, team: Team) -> None:
+    tip = story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    assert _judge(story, story.repo.tag("v1", signer=team["adm"])).accepted == tip
+    again = _judge(story, story.repo.tag("v1", signer=team["stranger"]))
+    assert (again.verdict, again.accepted) == ("UnknownSigner", tip)
+
+
+def test_the_signer_of_a_tag_needs_the_verb_merge(story: Story, team: Team) -> None:
+    story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    assert _judge(story, story.repo.tag("v1", signer=team["bob"])).verdict == "PathNotAuthorised"
+
+
+def test_a_genuine_tag_object_under_another_name_is_refused(story: Story, team: Team) -> None:
+    story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    tag = story.repo.tag("v1", signer=team["adm"])
+    assert _judge(story, tag, name="v2").verdict == "MalformedObject"
+
+
+def test_a_genuine_tag_object_of_another_commit_is_refused(story: Story, team: Team) -> None:
+    story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    tag = story.repo.tag("v1", signer=team["adm"])
+    story.repo.commit({A: config_map("a", x="1")}, signer=team["ann"])
+    assert _judge(story, tag).verdict == "MalformedObject"
+
+
+def test_a_moved_tag_obeys_the_rewind_guard(story: Story, team: Team) -> None:
+    first = story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    second = story.repo.commit({A: config_map("a", x="1")}, signer=team["ann"])
+    assert _judge(story, story.repo.tag("v1", signer=team["adm"])).accepted == second
+    moved = story.repo.tag("v1", target=first, signer=team["adm"])
+    verdict = story.judge(first, ref="refs/tags/v1", tag=moved)
+    assert (verdict.verdict, verdict.accepted) == ("HistoryRewritten", second)
