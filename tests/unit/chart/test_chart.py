@@ -1,0 +1,269 @@
+"""What the chart renders: valid objects, a confined pod, and the least rights.
+
+In scope: rendering without a cluster.  That the API server enforces the policies is in tests/cluster/test_admission_*.py.
+"""
+
+from typing import Any
+
+import helm_python
+import kubernetes_validate
+import pytest
+
+from gitops_ctl.api.crd import kind_of
+from gitops_ctl.api.gitops import KINDS
+from tools.render_install import CHART, TARGET, chart_objects, install_objects, install_text, main
+
+TENANTS = [
+    {"namespace": "team-a", "serviceAccounts": ["applier", "reader"], "secrets": ["git"], "configMaps": ["ca"]},
+    {"namespace": "team-b", "serviceAccounts": ["applier"]},
+]
+VALUES: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "tenants": {"tenants": TENANTS},
+    "everything": {
+        "tenants": TENANTS,
+        "replicas": 2,
+        "webhook": {"enabled": True, "port": 8443},
+        "admission": {"restorers": ["restorer@example.net"]},
+        "image": {"repository": "images.example.net/gitops-ctl", "tag": "1.2.3"},
+        "imagePullSecrets": [{"name": "pull"}],
+        "priorityClassName": "system-cluster-critical",
+        "podLabels": {"team": "net"},
+        "podAnnotations": {"note": "a"},
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "a", "operator": "Exists"}],
+        "affinity": {"podAntiAffinity": {}},
+        "resources": {"limits": {"memory": "2Gi"}},
+    },
+    "without admission and informers": {"admission": {"enabled": False}, "informers": []},
+}
+
+
+def of_kind(objects: list[dict[str, Any]], kind: str, name: str = "") -> list[dict[str, Any]]:
+    return [tree for tree in objects if tree["kind"] == kind and name in ("", tree["metadata"]["name"])]
+
+
+def the(objects: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
+    found = of_kind(objects, kind, name)
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.fixture(params=VALUES, name="objects")
+def _objects(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+    return chart_objects(VALUES[request.param])
+
+
+def test_every_object_is_valid(objects):
+    for tree in objects:
+        kubernetes_validate.validate(tree, "1.36", strict=True)
+
+
+def test_the_chart_passes_the_linter():
+    warning = 2
+    assert [item for item in helm_python.lint(CHART)["messages"] if item["severity"] >= warning] == []
+
+
+def test_the_pod_is_confined(objects):
+    pod = the(objects, "Deployment", "gitops-ctl-manager")["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "fsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert len(pod["containers"]) == 1
+    assert {volume["name"] for volume in pod["volumes"] if "emptyDir" in volume} == {"cache", "tmp"}
+    assert len(pod["volumes"]) == 2
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+    assert "memory" in container["resources"]["limits"]
+
+
+def test_the_pod_has_probes_and_hands_over_without_a_gap(objects):
+    deployment = the(objects, "Deployment", "gitops-ctl-manager")["spec"]
+    container = deployment["template"]["spec"]["containers"][0]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    for probe, path in (("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
+        assert container[probe]["httpGet"] == {"path": path, "port": "health"}
+    assert f"--health-address=0.0.0.0:{ports['health']}" in container["args"]
+    assert f"--metrics-address=0.0.0.0:{ports['metrics']}" in container["args"]
+    assert deployment["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+
+
+def test_the_selector_matches_the_pod_and_nothing_that_changes(objects):
+    spec = the(objects, "Deployment", "gitops-ctl-manager")["spec"]
+    chosen = spec["selector"]["matchLabels"]
+    assert chosen.items() <= spec["template"]["metadata"]["labels"].items()
+    assert "app.kubernetes.io/version" not in chosen
+
+
+def rules_of(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [rule for kind in ("ClusterRole", "Role") for tree in of_kind(objects, kind) for rule in tree["rules"]]
+
+
+def test_no_rule_says_everything(objects):
+    for rule in rules_of(objects):
+        for part in ("verbs", "resources", "apiGroups"):
+            assert "*" not in rule[part]
+
+
+def test_secrets_are_read_by_name_in_a_tenant_only(objects):
+    for tree in of_kind(objects, "ClusterRole"):
+        assert all("secrets" not in rule["resources"] for rule in tree["rules"])
+    for rule in rules_of(objects):
+        if "secrets" in rule["resources"]:
+            assert (rule["verbs"], rule["resourceNames"]) == (["get"], ["git"])
+
+
+def test_nobody_is_impersonated_but_the_accounts_of_tenants(objects):
+    for tree in (*of_kind(objects, "ClusterRole"), *of_kind(objects, "Role")):
+        for rule in tree["rules"]:
+            if "impersonate" in rule["verbs"]:
+                assert tree["metadata"]["name"] == "gitops-ctl-tenant"
+                assert rule["resources"] == ["serviceaccounts"]
+                assert rule["resourceNames"]
+
+
+def test_no_right_reaches_rbac_or_workloads(objects):
+    """The manager applies as the accounts of Syncs, so beside looking it has no right over what is applied."""
+    for rule in rules_of(objects):
+        ours = {"gitops-ctl.dev", "events.k8s.io", "coordination.k8s.io"}
+        if not set(rule["apiGroups"]) <= ours:
+            assert set(rule["verbs"]) <= {"get", "list", "watch", "impersonate"}
+
+
+def test_the_rights_of_the_manager_are_these():
+    rules = the(chart_objects(), "ClusterRole", "gitops-ctl-manager")["rules"]
+    told = {
+        (group, resource): rule["verbs"]
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    look = ["get", "list", "watch"]
+    assert told == {
+        ("gitops-ctl.dev", "gitsources"): [*look, "patch"],
+        ("gitops-ctl.dev", "syncs"): [*look, "patch"],
+        ("gitops-ctl.dev", "gitsources/status"): ["patch"],
+        ("gitops-ctl.dev", "syncs/status"): ["patch"],
+        ("gitops-ctl.dev", "inventories"): [*look, "create", "patch", "delete"],
+        ("events.k8s.io", "events"): ["create", "patch"],
+        ("apiextensions.k8s.io", "customresourcedefinitions"): look,
+        ("", "namespaces"): ["get"],
+    }
+
+
+def test_every_kind_of_ours_that_is_stored_has_rights():
+    told = {resource for rule in rules_of(chart_objects()) for resource in rule["resources"]}
+    assert {kind_of(model).plural for model in KINDS} <= told
+
+
+def test_every_binding_gives_its_role_to_the_manager_alone(objects):
+    for kind, role in (("ClusterRoleBinding", "ClusterRole"), ("RoleBinding", "Role")):
+        for tree in of_kind(objects, kind):
+            assert tree["subjects"] == [
+                {"kind": "ServiceAccount", "name": "gitops-ctl-manager", "namespace": "gitops-ctl-system"}
+            ]
+            namespace = tree["metadata"].get("namespace")
+            named = of_kind(objects, role, tree["roleRef"]["name"])
+            assert [item for item in named if item["metadata"].get("namespace") == namespace]
+
+
+def test_a_tenant_gets_exactly_what_it_names():
+    objects = chart_objects({"tenants": TENANTS})
+    first, second = (tree for tree in of_kind(objects, "Role", "gitops-ctl-tenant"))
+    assert (first["metadata"]["namespace"], second["metadata"]["namespace"]) == ("team-a", "team-b")
+    assert [(rule["resources"], rule["resourceNames"], rule["verbs"]) for rule in first["rules"]] == [
+        (["serviceaccounts"], ["applier", "reader"], ["impersonate"]),
+        (["secrets"], ["git"], ["get"]),
+        (["configmaps"], ["ca"], ["get"]),
+    ]
+    assert [rule["verbs"] for rule in second["rules"]] == [["impersonate"]]
+
+
+def test_informers_look_and_nothing_else():
+    role = the(
+        chart_objects({"informers": [{"group": "apps", "resources": ["deployments"]}]}),
+        "ClusterRole",
+        "gitops-ctl-informers",
+    )
+    assert role["rules"] == [{"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list", "watch"]}]
+
+
+def test_the_lists_of_the_policies_come_from_the_tenants():
+    data = the(chart_objects(VALUES["everything"]), "ConfigMap", "gitops-ctl-admission")["data"]
+    assert data["syncAccounts"].split("\n") == [
+        "system:serviceaccount:team-a:applier",
+        "system:serviceaccount:team-a:reader",
+        "system:serviceaccount:team-b:applier",
+    ]
+    assert data["writers"].split("\n") == [
+        "system:serviceaccount:gitops-ctl-system:gitops-ctl-manager",
+        "restorer@example.net",
+    ]
+
+
+def test_without_tenants_the_list_is_left_to_whoever_names_the_first_account():
+    assert set(the(chart_objects(), "ConfigMap", "gitops-ctl-admission")["data"]) == {"writers"}
+
+
+def test_every_policy_denies_and_has_the_list_as_parameter():
+    objects = chart_objects()
+    policies = {tree["metadata"]["name"]: tree["spec"] for tree in of_kind(objects, "ValidatingAdmissionPolicy")}
+    assert set(policies) == {f"gitops-ctl-{path.stem}" for path in (CHART / "policies").glob("*.yaml")}
+    for binding in of_kind(objects, "ValidatingAdmissionPolicyBinding"):
+        spec = binding["spec"]
+        assert policies.pop(spec["policyName"])["failurePolicy"] == "Fail"
+        assert spec["validationActions"] == ["Deny"]
+        assert spec["paramRef"] == {
+            "name": "gitops-ctl-admission",
+            "namespace": "gitops-ctl-system",
+            "parameterNotFoundAction": "Deny",
+        }
+    assert policies == {}
+
+
+def test_admission_can_be_left_out():
+    objects = chart_objects({"admission": {"enabled": False}})
+    assert not [tree for tree in objects if "Admission" in tree["kind"] or tree["kind"] == "ConfigMap"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"unknown": 1},
+        {"replicas": 0},
+        {"informers": [{"group": "", "resources": ["secrets"]}]},
+        {"informers": [{"group": "", "resources": ["*"]}]},
+        {"informers": [{"group": "*", "resources": ["pods"]}]},
+        {"tenants": [{"namespace": "team-a", "serviceAccounts": []}]},
+        {"tenants": [{"namespace": "team-a", "serviceAccounts": ["*"]}]},
+        {"tenants": [{"namespace": "Team", "serviceAccounts": ["a"]}]},
+        {"admission": {"restorers": ["two words"]}},
+        {"logLevel": "loud"},
+    ],
+    ids=str,
+)
+def test_wrong_values_are_refused(values):
+    with pytest.raises(helm_python.HelmError):
+        chart_objects(values)
+
+
+def test_the_committed_manifests_are_fresh(capsys):
+    assert TARGET.read_text() == install_text()
+    assert main(["--check"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_manifests_come_in_an_order_that_can_be_applied_and_belong_to_no_helm_release():
+    kinds = [tree["kind"] for tree in install_objects()]
+    assert kinds[:4] == ["Namespace", *["CustomResourceDefinition"] * 3]
+    assert kinds[-1] == "Deployment"
+    assert "managed-by" not in install_text()
