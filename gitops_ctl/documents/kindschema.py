@@ -153,11 +153,11 @@ def _refuse(uri: str) -> NoReturn:
 
 
 def _shown(steps: Iterable[str | int]) -> str:
-    """The last step, with the list entry it lies in: `env[2].value`."""
-    out = ""
-    for step in list(steps)[-3:]:
-        out += f"[{step}]" if isinstance(step, int) or step.isdecimal() else f".{step}"
-    return out.lstrip(".") or "the document"
+    """The last steps, from a name on: `env[2].value`."""
+    last = [str(step) for step in steps][-3:]
+    if len(last) > 1 and last[0].isdecimal():
+        del last[0]
+    return "".join(f"[{step}]" if step.isdecimal() else f".{step}" for step in last).lstrip(".") or "the document"
 
 
 def _message(error: jsonschema_rs.ValidationError) -> str:
