@@ -48,12 +48,13 @@ class ApiError(Exception):
     details: Tree | None = None
     headers: dict[str, str] = field(default_factory=dict)
     plain: bool = False
+    metadata: Tree = field(default_factory=dict)
 
     def body(self) -> Tree:
         body: Tree = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
         }
@@ -157,9 +158,8 @@ def internal(message: str) -> ApiError:
     return ApiError(500, message)
 
 
-def method_not_allowed(subject: Named) -> ApiError:
-    details = {} if not subject.kind else subject.details()
-    return ApiError(405, "the server does not allow this method on the requested resource", "MethodNotAllowed", details)
+def method_not_allowed() -> ApiError:
+    return ApiError(405, "the server does not allow this method on the requested resource", "MethodNotAllowed", {})
 
 
 def unsupported_media_type(text: str = "415: Unsupported Media Type") -> ApiError:

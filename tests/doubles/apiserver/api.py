@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from tests.doubles.apiserver import crds, discovery, rbac
 from tests.doubles.apiserver.answers import (
     ApiError,
-    Named,
     Tree,
     denied,
     initialising,
@@ -193,6 +192,12 @@ class ApiServer:
 
     def _group_version(self, path: str, resources: list[Resource]) -> Answer | None:
         parts = path.strip("/").split("/")
+        if parts[0] == "apis" and len(parts) == 2:
+            versions = list(dict.fromkeys(item.version for item in resources if item.group == parts[1]))
+            if not versions:
+                raise path_not_found()
+            document = discovery.group_document(parts[1], versions)
+            return Answer(200, {"kind": "APIGroup", "apiVersion": "v1", **document})
         if parts[0] == "api" and len(parts) == 2:
             group, version = "", parts[1]
         elif parts[0] == "apis" and len(parts) == 3:
@@ -203,7 +208,7 @@ class ApiServer:
             text = "the server is currently unable to handle the request"
             raise ApiError(503, text, "ServiceUnavailable", {})
         if not any((item.group, item.version) == (group, version) for item in resources):
-            raise path_not_found()
+            raise resource_not_found() if self.catalogue.is_builtin(group) else path_not_found()
         return Answer(200, discovery.resource_list(resources, group=group, version=version))
 
     def _call(self, request: Request) -> Call:
@@ -236,7 +241,7 @@ class ApiServer:
     def _resource(self, target: Target) -> Resource:
         found = self.catalogue.find(target.group, target.version, target.plural)
         if found is None:
-            raise resource_not_found() if self.catalogue.serves(target.group, target.version) else path_not_found()
+            raise resource_not_found() if self.catalogue.is_builtin(target.group) else path_not_found()
         if self._hidden.get(found.collection):
             self._hidden[found.collection] -= 1
             raise path_not_found() if self._hidden[found.collection] >= self.initialising else initialising()
@@ -259,7 +264,7 @@ class ApiServer:
             return self._answer(call, *self.writes.replace(call))
         if method == "PATCH":
             return self._answer(call, *self.writes.patch(call))
-        raise method_not_allowed(Named(call.resource.group, call.resource.plural, call.target.name))
+        raise method_not_allowed()
 
     def _on_collection(self, call: Call) -> Answer:
         method, namespace = call.request.method, call.target.namespace
@@ -271,7 +276,7 @@ class ApiServer:
             matches = selected(call.request.query)
             chosen = [item for item in self.store.all(call.resource.collection, namespace) if matches(item[1])]
             return self._answer(call, *self.deletion.delete_collection(call, chosen))
-        raise method_not_allowed(Named(call.resource.group, call.resource.plural))
+        raise path_not_found() if call.resource.custom and method == "POST" else method_not_allowed()
 
     @staticmethod
     def _answer(call: Call, code: int, tree: Tree) -> Answer:

@@ -3,6 +3,7 @@
 import base64
 import copy
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -13,6 +14,7 @@ from tests.doubles.apiserver.shapes import Shape
 
 Rule: TypeAlias = Callable[[Tree, Tree | None], Iterator[Cause]]
 
+CONFIG_KEY = "[-._a-zA-Z0-9]+"
 WITH_GENERATION = frozenset(
     [
         "Deployment",
@@ -268,7 +270,19 @@ def defaulted(resource: Resource, tree: Tree) -> Tree:
     return result
 
 
+def _config_keys(new: Tree, *parts: str) -> Iterator[Cause]:
+    for part in parts:
+        for key in new.get(part) or {}:
+            if re.fullmatch(CONFIG_KEY, key) is None:
+                text = (
+                    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+                    f"'KEY_NAME',  or 'key-name', regex used for validation is '{CONFIG_KEY}')"
+                )
+                yield invalid_value(f"{part}[{key}]", json.dumps(key), text)
+
+
 def _config_map(new: Tree, old: Tree | None) -> Iterator[Cause]:
+    yield from _config_keys(new, "data", "binaryData")
     if old is not None and old.get("immutable"):
         yield from _frozen(new, old, "immutable", "data", "binaryData")
     size = sum(len(value) for part in ("data", "binaryData") for value in (new.get(part) or {}).values())
@@ -285,6 +299,7 @@ def _frozen(new: Tree, old: Tree, flag: str, *parts: str) -> Iterator[Cause]:
 
 
 def _secret_rule(new: Tree, old: Tree | None) -> Iterator[Cause]:
+    yield from _config_keys(new, "data")
     if old is None:
         return
     if new.get("type") != old.get("type"):

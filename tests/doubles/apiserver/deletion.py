@@ -157,6 +157,8 @@ class Deletion:
                 new["metadata"]["ownerReferences"] = [
                     item for item in new["metadata"]["ownerReferences"] if item["uid"] != tree["metadata"]["uid"]
                 ]
+                if not new["metadata"]["ownerReferences"]:
+                    del new["metadata"]["ownerReferences"]
                 self.store.put(other.collection, place, new)
             finalizers.remove(ORPHAN)
         if FOREGROUND in finalizers and not any(_blocks(item[2], tree["metadata"]["uid"]) for item in dependents):

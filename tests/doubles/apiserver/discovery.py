@@ -38,14 +38,24 @@ def aggregated(resources: Iterable[Resource], *, core: bool, stale: frozenset[st
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
+def _verbs(item: Resource) -> list[str]:
+    """All verbs; namespaces are only deleted one by one."""
+    return [verb for verb in VERBS if verb != "deletecollection"] if item.collection == ("", "namespaces") else VERBS
+
+
 def _aggregated_resource(item: Resource) -> Tree:
-    kind = {"group": item.group, "version": item.version, "kind": item.kind}
+    # Built-in kinds leave group and version to the entry that they stand in.
+    kind = {
+        "group": item.group if item.custom else "",
+        "version": item.version if item.custom else "",
+        "kind": item.kind,
+    }
     tree: Tree = {
         "resource": item.plural,
         "responseKind": kind,
         "scope": "Namespaced" if item.namespaced else "Cluster",
         "singularResource": item.singular,
-        "verbs": VERBS,
+        "verbs": _verbs(item),
     }
     if item.short_names:
         tree["shortNames"] = list(item.short_names)
@@ -63,6 +73,7 @@ def group_list(resources: Iterable[Resource]) -> Tree:
 
 
 def group_document(group: str, versions: list[str]) -> Tree:
+    """What is known of one group."""
     entries = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
     return {"name": group, "versions": entries, "preferredVersion": entries[0]}
 
@@ -87,7 +98,7 @@ def resource_list(resources: Iterable[Resource], *, group: str, version: str) ->
             "singularName": item.singular,
             "namespaced": item.namespaced,
             "kind": item.kind,
-            "verbs": VERBS,
+            "verbs": _verbs(item),
         }
         if item.short_names:
             entry["shortNames"] = list(item.short_names)

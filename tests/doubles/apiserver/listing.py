@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.doubles.apiserver.answers import Tree, bad_request, expired, too_large_version
+from tests.doubles.apiserver.answers import ApiError, Tree, bad_request, expired, too_large_version
 from tests.doubles.apiserver.calls import presented
 from tests.doubles.apiserver.resources import Resource
 from tests.doubles.apiserver.selectors import selected
@@ -19,11 +19,11 @@ def listed(store: Store, resource: Resource, namespace: str, query: Mapping[str,
     Raises:
         ApiError: 400 for a broken token, 410 for an expired one, 504 for a version of the future.
     """
-    version, start = _point(store, query)
+    version, start = _point(store, query, namespace)
     try:
         objects = store.at(resource.collection, namespace, version)
     except Compacted as error:
-        raise expired() from error
+        raise expired_token(start, namespace) from error
     matches = selected(query)
     chosen = [(key, tree) for key, tree in objects if key > start and matches(tree)]
     limit = _limit(query)
@@ -32,7 +32,7 @@ def listed(store: Store, resource: Resource, namespace: str, query: Mapping[str,
     if resource.custom:
         metadata["continue"] = ""
     if rest:
-        metadata["continue"] = _token(version, page[-1][0])
+        metadata["continue"] = _token(version, page[-1][0], namespace)
         if not query.get("labelSelector") and not query.get("fieldSelector"):
             metadata["remainingItemCount"] = len(rest)
     return {
@@ -56,11 +56,12 @@ def _limit(query: Mapping[str, str]) -> int:
     return int(query.get("limit") or 0)
 
 
-def _point(store: Store, query: Mapping[str, str]) -> tuple[int, Key]:
+def _point(store: Store, query: Mapping[str, str], namespace: str) -> tuple[int, Key]:
     """Version and last key of what was listed before."""
     wanted = query.get("resourceVersion", "")
     if query.get("continue"):
-        version, start = _parsed(query["continue"])
+        version, start = _parsed(query["continue"], namespace)
+        version = store.version if version < 0 else version
         if wanted and wanted != "0":
             raise bad_request("specifying resource version is not allowed when using continue")
         return version, start
@@ -73,16 +74,25 @@ def _point(store: Store, query: Mapping[str, str]) -> tuple[int, Key]:
     return store.version, ("", "")
 
 
-def _token(version: int, last: Key) -> str:
-    content = json.dumps({"v": "meta.k8s.io/v1", "rv": version, "start": "/".join(last) + "\0"})
+def expired_token(start: Key, namespace: str) -> ApiError:
+    """410, with a token that goes on from the same key but in the present state."""
+    error = expired()
+    error.metadata = {"continue": _token(-1, start, namespace)}
+    return error
+
+
+def _token(version: int, last: Key, namespace: str) -> str:
+    """The last key is relative to what is listed: `/name` in a namespace, `/namespace/name` over all."""
+    start = "/" + (last[1] if namespace or not last[0] else "/".join(last))
+    content = json.dumps({"v": "meta.k8s.io/v1", "rv": version, "start": start + "\0"})
     return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
 
-def _parsed(token: str) -> tuple[int, Key]:
+def _parsed(token: str, namespace: str) -> tuple[int, Key]:
     try:
         padded = token + "=" * (-len(token) % 4)
         content: Any = json.loads(base64.urlsafe_b64decode(padded))
-        namespace, _, name = content["start"].removesuffix("\0").rpartition("/")
-        return int(content["rv"]), (namespace.strip("/"), name)
+        place, _, name = content["start"].removesuffix("\0").removeprefix("/").rpartition("/")
+        return int(content["rv"]), (namespace or place, name)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error

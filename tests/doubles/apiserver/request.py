@@ -118,13 +118,36 @@ class Duplicate(ValueError):
     """A member that is there twice."""
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = {}
-    for name, value in pairs:
-        if name in result:
-            raise Duplicate(name)
-        result[name] = value
-    return result
+def _strict_json(data: bytes) -> Any:
+    """JSON whose members are all there once.
+
+    Raises:
+        Duplicate: with the path of a member that is not.
+    """
+    twice: list[tuple[dict[str, Any], str]] = []
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        names = [name for name, _ in pairs]
+        twice.extend((result, name) for name in result if names.count(name) > 1)
+        return result
+
+    tree = json.loads(data, object_pairs_hook=members)
+    for where, name in twice:
+        raise Duplicate(f"{_path_of(tree, where)}{name}")
+    return tree
+
+
+def _path_of(tree: Any, wanted: Any, path: str = "") -> str:
+    """Where in `tree` the very object `wanted` is: text that ends with a dot, empty at the top."""
+    if tree is wanted:
+        return f"{path}." if path else ""
+    pairs: list[tuple[str, Any]] = []
+    if isinstance(tree, Mapping):
+        pairs = [(f"{path}.{name}" if path else name, item) for name, item in tree.items()]
+    elif isinstance(tree, list):
+        pairs = [(f"{path}[{number}]", item) for number, item in enumerate(tree)]
+    return next((found for where, item in pairs if (found := _path_of(item, wanted, where))), "")
 
 
 class _StrictLoader(yaml.CSafeLoader):
@@ -156,7 +179,7 @@ def body_of(request: Request) -> Any:
     if request.media_type in APPLY or "yaml" in request.media_type:
         return _yaml(request)
     try:
-        return json.loads(request.body, object_pairs_hook=_members if request.strict else None)
+        return _strict_json(request.body) if request.strict else json.loads(request.body)
     except Duplicate as error:
         raise bad_request(f'strict decoding error: duplicate field "{error}"') from error
     except ValueError as error:

@@ -98,8 +98,9 @@ class Catalogue:
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._resources.get((group, version, plural))
 
-    def serves(self, group: str, version: str) -> bool:
-        return any(item.group == group and item.version == version for item in self._resources.values())
+    def is_builtin(self, group: str) -> bool:
+        """Whether the server itself has kinds in a group."""
+        return any(item.group == group and not item.custom for item in self._resources.values())
 
     def all(self) -> list[Resource]:
         return list(self._resources.values())
