@@ -48,6 +48,8 @@ RECREATION_S: Final = 10.0
 OUTAGE: Final = 16
 """So many transient failures without one success in between mean that the server is away."""
 
+_DROPPED_VERSION: Final = "invalid group/version"
+
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -188,8 +190,10 @@ class _Attempt:
         except ServerRefused as error:
             if error.immutable_fields:
                 return await self._recreate(path, body, resource, error)
-            migrated = await self._migrate(path, resource, error)
-            if not migrated:
+            raise
+        except Unavailable as error:
+            # The server cannot convert what the managers' entries name, and says so as a failure of its own (S11).
+            if _DROPPED_VERSION not in error.message or not await self._migrate(path, resource):
                 raise
             answer = await self._send(path, body)
         if self.action.why is Why.NEW and needs_takeover(answer):
@@ -234,10 +238,8 @@ class _Attempt:
             return answer  # somebody wrote in between: the entries are still there, and the next first apply takes them
         return await self._send(path, body, force=True)
 
-    async def _migrate(self, path: str, resource: Resource, error: ServerRefused) -> bool:
-        """Rename dropped versions in the managers' entries; whether there was anything to rename (S11)."""
-        if "convert" not in error.message and "version" not in error.message:
-            return False
+    async def _migrate(self, path: str, resource: Resource) -> bool:
+        """Rename dropped versions in the managers' entries; whether there was anything to rename."""
         client, account = self.target.client, self.target.account
         live = await client.find(path, account=account)
         if live is None:

@@ -19,11 +19,12 @@ from gitops_ctl.api.names import (
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupKind, GroupVersionKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
-from gitops_ctl.documents.index import DocumentSet
+from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.documents.loader import Document
 from gitops_ctl.documents.problem import Problem
 from gitops_ctl.sync.model import Consented, Desired, DesiredState, Held, Mode, OwnerId, short_digest
 from gitops_ctl.sync.order import CRD, in_waves, stage_of
+from gitops_ctl.sync.transform import transformed
 from gitops_ctl.trust.provenance import Introduced, Provenance
 
 GIT_ONLY: Final = frozenset({GroupKind(GROUP, "TrustPolicy"), GroupKind(GROUP, "Consent")})
@@ -135,7 +136,7 @@ class _Builder:
         self.objects[identity] = Desired(
             id=identity,
             gvk=document.gvk,
-            tree=document.tree,
+            tree=transformed(document.tree, kind=identity.group_kind),
             digest=self._digest(document, identity, introduced),
             file=document.file,
             line=document.line,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
-from gitops_ctl.documents.index import DocumentSet
+from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.kube.mapper import Discovery
 from gitops_ctl.sync.desired import UnitSpec, desired_state
 from gitops_ctl.sync.model import Desired, DesiredState, OwnerId

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
-from gitops_ctl.documents.index import DocumentSet
+from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.documents.loader import Document, load
 from gitops_ctl.sync.desired import UnitSpec, desired_state
 from gitops_ctl.sync.model import Desired, DesiredState, Entry, OwnerId, View

@@ -8,22 +8,26 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, API_VERSION
 from gitops_ctl.core.errors import NotFound
 from gitops_ctl.core.ids import NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
-from gitops_ctl.documents.index import DocumentCache, DocumentSet, load_set
+from gitops_ctl.documents.collection import DocumentSet
+from gitops_ctl.documents.index import DocumentCache, load_set
 from gitops_ctl.git.store import ObjectStore
+from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.informer import Timing
-from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.kube.transport import WRITE_VERBS, KubeClient
+from gitops_ctl.sync.loading import CheckedLoader
 from gitops_ctl.sync.room import Options, SyncRoom
 from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions, Introduced, Provenance
 from tests.support.git_repos import RepoBuilder
@@ -95,6 +99,7 @@ class Bench:
     repo: RepoBuilder
     revisions: AcceptedRevisions = field(default_factory=AcceptedRevisions)
     loader: Loader = field(default_factory=Loader)
+    checked: CheckedLoader | None = None
     events: list[tuple[str, str, str]] = field(default_factory=list)
     room: SyncRoom | None = None
     running: asyncio.Task[None] | None = None
@@ -141,7 +146,8 @@ class Bench:
             timing=Timing(absent_s=0.2, absent_cap_s=0.4, backoff_s=0.1, confirm_s=0.5),
             **options,
         )
-        self.room = SyncRoom(self.manager, revisions=self.revisions, load=self.loader, options=chosen)
+        self.checked = CheckedLoader(self.loader)
+        self.room = SyncRoom(self.manager, revisions=self.revisions, load=self.checked, options=chosen)
         await self.room.__aenter__()
         self.running = asyncio.create_task(self.room.run())
 
@@ -171,6 +177,22 @@ class Bench:
                 self.revisions.publish(known)
         self.manager.calls.clear()
         await self.start(**options)
+
+    @property
+    def writes(self) -> int:
+        """Requests of the manager that changed something, since its calls were cleared."""
+        return sum(count for (verb, _), count in self.manager.calls.items() if verb in WRITE_VERBS)
+
+    async def until_idle(self) -> None:
+        """Until nothing is in flight or ready; delayed passes may remain."""
+
+        def idle() -> bool:
+            gauges = self.room.queue.gauges() if self.room is not None else {}
+            return all(
+                not value for name, value in gauges.items() if name.startswith("depth") or name.startswith("unfinished")
+            )
+
+        await until(idle, what="the queue is idle")
 
     # -- objects -----------------------------------------------------------------------------------------------------
 
@@ -297,9 +319,7 @@ RIGHTS = {
 
 
 @asynccontextmanager
-async def bench(
-    admin: KubeClient, manager: KubeClient, namespace: str, folder: Path
-) -> AsyncIterator[Bench]:
+async def bench(admin: KubeClient, manager: KubeClient, namespace: str, folder: Path) -> AsyncIterator[Bench]:
     """A tenant whose account may do everything; the room is started, and everything cluster-scoped goes afterwards."""
     await install_crds(admin)
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "applier", "namespace": namespace}}
@@ -327,3 +347,12 @@ async def _clean(admin: KubeClient, namespace: str) -> None:
         await admin.patch_merge(path, {"metadata": {"finalizers": None}})
         await admin.delete(path)
     await admin.delete(f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{namespace}")
+
+
+@pytest.fixture(name="site")
+async def sync_site(control_plane: Any, kube_admin: KubeClient, namespace: str, tmp_path: Path) -> AsyncIterator[Bench]:
+    """A tenant with a running room; import it into a test module to use it."""
+    async with AsyncExitStack() as stack:
+        config = await load_cluster(control_plane.kubeconfig, allow_exec=False)
+        manager = await stack.enter_async_context(KubeClient(config, component="sync-tests"))
+        yield await stack.enter_async_context(bench(kube_admin, manager, namespace, tmp_path))
