@@ -365,10 +365,19 @@ class _Range:
         )
 
 
-def judge_at(store: ObjectStore, *, request: RangeRequest, cache: VerdictCache, lines: Lines) -> Judge:
-    """A judge for single questions about history that was accepted."""
+def judge_at(
+    store: ObjectStore,
+    *,
+    request: RangeRequest,
+    cache: VerdictCache,
+    lines: Lines,
+    policy: TrustPolicy | None = None,
+) -> Judge:
+    """A judge for single questions about history; `policy` replaces every policy in it."""
     scope = _scope_of(store, request=request, lines=lines)
-    return _judge_for(store, request=request, cache=cache, scope=scope, lines=lines)
+    judge = _judge_for(store, request=request, cache=cache, scope=scope, lines=lines)
+    judge.policies.fixed = policy
+    return judge
 
 
 def _judge_for(store: ObjectStore, *, request: RangeRequest, cache: VerdictCache, scope: Scope, lines: Lines) -> Judge:

@@ -272,3 +272,18 @@ def _require_alive(key: OpenPgpKey, *, used: str, at: datetime) -> None:
                 code=ErrorCode.UNKNOWN_SIGNER,
                 key_seen=seen,
             )
+
+
+def fingerprint_in(armored: str) -> str:
+    """Fingerprint of the one certificate in the text, 40 lower-case hex digits.
+
+    Raises:
+        CertificateRefused: not exactly one certificate.
+    """
+    try:
+        found = pysequoia.Cert.split_bytes(armored.encode())
+    except Exception as error:
+        raise CertificateRefused("it is no armored OpenPGP certificate") from error
+    if len(found) != 1:
+        raise CertificateRefused(f"it holds {len(found)} certificates, not one")
+    return str(found[0].fingerprint).lower()

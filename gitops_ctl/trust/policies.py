@@ -19,6 +19,8 @@ class Policies:
         self._store = store
         self._path = path
         self._cache = cache
+        self.fixed: TrustPolicy | None = None
+        """Stands for the policy of every commit, to try a policy out on history."""
         self._blobs: Bounded[str, str] = Bounded(1024)
 
     def at(self, commit: str) -> TrustPolicy:
@@ -28,6 +30,8 @@ class Policies:
             Refused: POLICY_INVALID when it is missing, is no regular file, or fails its checks.
             NotFound: the commit or a tree of it is not in the store.
         """
+        if self.fixed is not None:
+            return self.fixed
         blob = self.blob_at(commit)
         if blob is None:
             raise Refused(
