@@ -6,6 +6,7 @@ deadline for each object; when it passes, the process is killed and the object's
 
 import contextlib
 import multiprocessing
+import resource
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -18,6 +19,9 @@ from gitops_ctl.documents.policy import PolicyEngine, Subject, compile_policies
 from gitops_ctl.documents.shape import Flaw
 
 DEADLINE_S: Final = 5.0
+_MEMORY_BYTES: Final = 2 * 2**30
+"""Address space of the process, its libraries included."""
+
 _START_S: Final = 60.0
 """The first answer includes the start of the process."""
 
@@ -92,6 +96,7 @@ class PolicyGuard:
 
 def _serve(pipe: Connection, policies: Sequence[JsonObject]) -> None:
     """The other process: one answer for each question, until the pipe is closed."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     engine: PolicyEngine = compile_policies(policies)
     with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
