@@ -137,6 +137,23 @@ async def test_H13_an_answer_that_comes_after_the_deadline_brings_nothing_back()
     await asyncio.wait_for(process.task, 5)
 
 
+async def test_H13_leadership_is_counted_from_the_send_and_not_from_the_answer() -> None:
+    process = Process(LeaseStore(), "a")
+    await pass_time(process, seconds=10)
+    process.client.mode = "slow"
+    writes = process.client.writes
+    while process.client.writes == writes:
+        await pass_time(process, seconds=0.25)
+    sent_s = process.clock.now_s
+    await pass_time(process, seconds=3)
+    process.client.mode = "stall"
+    process.client.answer.set()
+    while process.may_write():
+        await pass_time(process, seconds=0.25)
+    assert 9.5 <= process.clock.now_s - sent_s <= 10.25
+    await process.end()
+
+
 async def test_H13_a_process_that_lost_the_lease_does_not_lead_again() -> None:
     store = LeaseStore()
     process = Process(store, "a")
