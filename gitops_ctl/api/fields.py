@@ -1,4 +1,4 @@
-"""Field types that several kinds share.  Every text has a length limit and a pattern that RE2, Rust and ECMA read alike."""
+"""Field types that several kinds share.  Every text has a length limit, and a pattern where its form matters."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,35 +8,23 @@ from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaH
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from gitops_ctl.api import patterns
 from gitops_ctl.api.model import RULES_KEY, Model
 from gitops_ctl.core.clock import from_rfc3339
 from gitops_ctl.core.conditions import MESSAGE_LIMIT
 from gitops_ctl.core.duration import DURATION_PATTERN, to_seconds
 
-LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
-COMMIT_PATTERN = r"^[0-9a-f]{40}$"
-DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
-TIMESTAMP_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$"
-
-# A path segment is neither empty nor `.` nor `..`, and holds no control character.
-_SEGMENT = r"(\.?[^./\x00-\x1f\x7f]|\.\.[^/\x00-\x1f\x7f])[^/\x00-\x1f\x7f]*"
-PATH_PATTERN = rf"^{_SEGMENT}(/{_SEGMENT})*$"
-FOLDER_PATTERN = rf"^({_SEGMENT}(/{_SEGMENT})*)?$"
-
-DnsLabel = Annotated[str, Field(min_length=1, max_length=63, pattern=LABEL_PATTERN)]
-DnsName = Annotated[str, Field(min_length=1, max_length=253, pattern=NAME_PATTERN)]
-DataKey = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")]
-KindName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
-GroupName = Annotated[
-    str, Field(max_length=253, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$")
-]
+DnsLabel = Annotated[str, Field(min_length=1, max_length=63, pattern=patterns.LABEL)]
+DnsName = Annotated[str, Field(min_length=1, max_length=253, pattern=patterns.NAME)]
+DataKey = Annotated[str, Field(min_length=1, max_length=253, pattern=patterns.DATA_KEY)]
+KindName = Annotated[str, Field(min_length=1, max_length=63, pattern=patterns.KIND)]
+GroupName = Annotated[str, Field(max_length=253, pattern=patterns.OPTIONAL_NAME)]
 """An API group; the core group is the empty text."""
 
-CommitId = Annotated[str, Field(min_length=40, max_length=40, pattern=COMMIT_PATTERN)]
-Digest = Annotated[str, Field(min_length=71, max_length=71, pattern=DIGEST_PATTERN)]
-FolderPath = Annotated[str, Field(max_length=1024, pattern=FOLDER_PATTERN)]
-FilePath = Annotated[str, Field(min_length=1, max_length=4096, pattern=PATH_PATTERN)]
+CommitId = Annotated[str, Field(min_length=40, max_length=40, pattern=patterns.COMMIT)]
+Digest = Annotated[str, Field(min_length=71, max_length=71, pattern=patterns.DIGEST)]
+FolderPath = Annotated[str, Field(max_length=1024, pattern=patterns.FOLDER_PATH)]
+FilePath = Annotated[str, Field(min_length=1, max_length=4096, pattern=patterns.FILE_PATH)]
 ObjectName = Annotated[str, Field(min_length=1, max_length=640)]
 """`<Kind>.<group>/<namespace>/<name>` of an object; without the namespace for cluster-scoped ones."""
 
@@ -50,13 +38,13 @@ def _is_a_moment(text: str) -> str:
     try:
         from_rfc3339(text)
     except ValueError:
-        raise PydanticCustomError("timestamp", "must be an RFC 3339 time such as 2026-11-30T08:00:00Z") from None
+        raise PydanticCustomError("timestamp", "must be a day that exists, as in 2026-11-30T08:00:00Z") from None
     return text
 
 
 Timestamp = Annotated[
     str,
-    Field(max_length=35, pattern=TIMESTAMP_PATTERN, json_schema_extra={"format": "date-time"}),
+    Field(max_length=35, pattern=patterns.MOMENT, json_schema_extra={"format": "date-time"}),
     AfterValidator(_is_a_moment),
 ]
 
@@ -146,9 +134,9 @@ class ConfigMapRef(Model):
 class ConditionEntry(Model):
     """One condition in the kstatus convention."""
 
-    type: Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
+    type: Annotated[str, Field(min_length=1, max_length=63, pattern=patterns.KIND)]
     status: Literal["True", "False", "Unknown"]
-    reason: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Z][A-Za-z0-9]*$")]
+    reason: Annotated[str, Field(min_length=1, max_length=128, pattern=patterns.KIND)]
     message: Annotated[str, Field(max_length=MESSAGE_LIMIT)] = ""
     observed_generation: Generation = 0
     last_transition_time: Timestamp

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from gitops_ctl.api import patterns
 from gitops_ctl.api.fields import (
     CommitId,
     Conditions,
@@ -28,14 +29,9 @@ from gitops_ctl.api.names import POLICY_PATH
 
 _SCHEMES = ("https://", "ssh://", "file://")
 
-# No empty or dotted segment, no leading dash, none of the characters that Git refuses or expands.
-_REF_CHARS = r"[^\x00-\x20\x7f~^:?*\[\]\\/.{}]"
-_REF_SEGMENT = rf"{_REF_CHARS}(\.?{_REF_CHARS})*"
-REF_PATTERN = rf"^{_REF_SEGMENT}(/{_REF_SEGMENT})*$"
-
 Url = Annotated[
     str,
-    Field(min_length=8, max_length=2048, pattern=r"^[!-~]+$"),
+    Field(min_length=8, max_length=2048, pattern=patterns.PRINTABLE),
     ValueRule(
         "self.startsWith('https://') || self.startsWith('ssh://') || self.startsWith('file://')",
         "must start with https:// or ssh:// (file:// only with the local flag)",
@@ -50,7 +46,7 @@ Url = Annotated[
 
 RefName = Annotated[
     str,
-    Field(min_length=1, max_length=244, pattern=REF_PATTERN),
+    Field(min_length=1, max_length=244, pattern=patterns.REF),
     ValueRule(
         "!self.startsWith('refs/')",
         "must be the short name of the branch or tag, without refs/",
@@ -111,9 +107,9 @@ class Forge(Model):
 
     provider: Literal["github", "gitlab", "gitea", "plain"]
     """Interface that the forge speaks."""
-    base_url: Annotated[str, Field(alias="baseURL", min_length=9, max_length=2048, pattern=r"^https://[!-~]+$")]
+    base_url: Annotated[str, Field(alias="baseURL", min_length=9, max_length=2048, pattern=patterns.HTTPS)]
     """Address of the forge's API."""
-    project: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[!-~]+$")]
+    project: Annotated[str, Field(min_length=1, max_length=512, pattern=patterns.PRINTABLE)]
     """Project as the forge names it, such as `net/fabric`."""
     credentials_secret_ref: SecretRef | None = None
     """Token for the API."""
@@ -126,7 +122,7 @@ class Proposer(Model):
 
     name: DnsLabel
     """Name of the proposer in the trust policy."""
-    email: Annotated[str, Field(min_length=3, max_length=254, pattern=r"^[^@\s<>]+@[^@\s<>]+$")]
+    email: Annotated[str, Field(min_length=3, max_length=254, pattern=patterns.EMAIL)]
     """Committer address of the proposals."""
     signing_key_secret_ref: SecretRef
     """SSH or OpenPGP private key."""
@@ -216,7 +212,7 @@ class Rejected(Model):
     """The oldest refused commit above the accepted revision."""
 
     commit: CommitId
-    reason: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Z][A-Za-z0-9]*$")]
+    reason: Annotated[str, Field(min_length=1, max_length=64, pattern=patterns.KIND)]
     path: Annotated[str, Field(max_length=4096)] = ""
     verb: Annotated[str, Field(max_length=32)] = ""
     rule: ShortText = ""

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from gitops_ctl.api import patterns
 from gitops_ctl.api.fields import Count, DnsName, GroupName, KindName, ObjectMeta
 from gitops_ctl.api.kind import AGE, Column, CustomKind
 from gitops_ctl.api.model import Model
@@ -17,8 +18,8 @@ MAX_ENTRIES = 2000
 MAX_BYTES = 512 * 1024
 """Bytes of one shard as canonical JSON."""
 
-_Uid = Annotated[str, Field(max_length=64, pattern=r"^[-0-9a-zA-Z]*$")]
-_EntryDigest = Annotated[str, Field(max_length=71, pattern=r"^(sha256:[0-9a-f]{32,64})?$")]
+_Uid = Annotated[str, Field(max_length=64, pattern=patterns.OPTIONAL_UID)]
+_EntryDigest = Annotated[str, Field(max_length=71, pattern=patterns.OPTIONAL_DIGEST)]
 
 
 class InventoryOwner(Model):
@@ -26,7 +27,7 @@ class InventoryOwner(Model):
 
     sync: DnsName
     """Name of the Sync, in the namespace of the Inventory."""
-    uid: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[-0-9a-zA-Z]+$")]
+    uid: Annotated[str, Field(min_length=1, max_length=64, pattern=patterns.UID)]
     """UID of the Sync."""
     id: Annotated[str, Field(min_length=1, max_length=700)]
     """`<UID of kube-system>/<namespace>/<GitSource>/<Sync>`."""
@@ -36,9 +37,9 @@ class InventoryEntry(Model):
     """One object that may exist."""
 
     group: GroupName = ""
-    version: Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
+    version: Annotated[str, Field(min_length=1, max_length=63, pattern=patterns.LABEL)]
     kind: KindName
-    namespace: Annotated[str, Field(max_length=63, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")] = ""
+    namespace: Annotated[str, Field(max_length=63, pattern=patterns.OPTIONAL_LABEL)] = ""
     """Empty for cluster-scoped objects."""
     name: Annotated[str, Field(min_length=1, max_length=253)]
     uid: _Uid = ""

@@ -12,8 +12,9 @@ from typing import ClassVar, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
+from gitops_ctl.api.patterns import MEANING
 from gitops_ctl.core.canonical import canonical_json
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
@@ -126,10 +127,17 @@ def _cleaned(value: JsonValue) -> JsonValue:
 
 
 def _explained(error: ValidationError) -> str:
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{_path(item['loc'])}: {item['msg']}" for item in problems[:LISTED_ERRORS]]
+    problems = error.errors(include_url=False, include_input=False)
+    told = [f"{_path(item['loc'])}: {_said(item)}" for item in problems[:LISTED_ERRORS]]
     more = len(problems) - len(told)
     return "; ".join(told) + (f"; and {more} more" if more > 0 else "")
+
+
+def _said(problem: ErrorDetails) -> str:
+    if problem["type"] != "string_pattern_mismatch":
+        return problem["msg"]
+    pattern = str(problem.get("ctx", {}).get("pattern", ""))
+    return MEANING.get(pattern, f"must match {pattern}")
 
 
 def _path(location: tuple[int | str, ...]) -> str:

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from gitops_ctl.api import patterns
 from gitops_ctl.api.fields import (
     UNIQUE,
     CommitId,
@@ -147,7 +148,7 @@ class HeldObject(Model):
     """One object that stays as it is in the cluster, and why."""
 
     object: ObjectName
-    reason: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Z][A-Za-z0-9]*$")]
+    reason: Annotated[str, Field(min_length=1, max_length=64, pattern=patterns.KIND)]
     message: LongText = ""
     file: Annotated[str, Field(max_length=4096)] = ""
     line: Count = 0

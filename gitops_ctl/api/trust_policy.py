@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gitops_ctl.api import patterns
 from gitops_ctl.api.fields import DnsLabel, FilePath, Timestamp, ValueRule
 from gitops_ctl.api.model import StrictModel, parse, rule
 from gitops_ctl.core.codes import ErrorCode
@@ -38,19 +39,15 @@ ConsentVerb = Literal[
 ForgeVerb = Literal["trust", "policy", "approve", "activate", "recover", "consent"]
 """Verbs that a merge by a forge carries only when the policy lists them."""
 
-KindRef = Annotated[
-    str, Field(min_length=1, max_length=317, pattern=r"^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
-]
+KindRef = Annotated[str, Field(min_length=1, max_length=317, pattern=patterns.KIND_AND_GROUP)]
 """`<Kind>.<group>`; `<Kind>` for the core group."""
 
-PathGlob = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^/!\x00-\x1f\x7f][^\x00-\x1f\x7f]*$")]
+PathGlob = Annotated[str, Field(min_length=1, max_length=1024, pattern=patterns.GLOB)]
 Names = Annotated[tuple[DnsLabel, ...], Field(min_length=1, max_length=500)]
-PublicKeyLine = Annotated[
-    str, Field(min_length=32, max_length=16_384, pattern=r"^[a-z0-9][a-z0-9@.-]* [A-Za-z0-9+/]+={0,2}$")
-]
+PublicKeyLine = Annotated[str, Field(min_length=32, max_length=16_384, pattern=patterns.PUBLIC_KEY)]
 """`<type> <base64>`: no options before it, no comment after it."""
 
-Fingerprint40 = Annotated[str, Field(min_length=40, max_length=40, pattern=r"^[0-9A-Fa-f]{40}$")]
+Fingerprint40 = Annotated[str, Field(min_length=40, max_length=40, pattern=patterns.OPENPGP_FINGERPRINT)]
 
 
 class DisplayMeta(StrictModel):
@@ -63,9 +60,7 @@ class OpenPgpKey(StrictModel):
     """An OpenPGP certificate and the fingerprint that it must have."""
 
     fingerprint: Fingerprint40
-    certificate: Annotated[
-        str, Field(min_length=64, max_length=262_144, pattern=r"^\s*-----BEGIN PGP PUBLIC KEY BLOCK-----")
-    ]
+    certificate: Annotated[str, Field(min_length=64, max_length=262_144, pattern=patterns.CERTIFICATE)]
 
 
 class SshCertificateAuthority(StrictModel):
@@ -73,7 +68,7 @@ class SshCertificateAuthority(StrictModel):
 
     key: PublicKeyLine
     principals: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^*?!,\x00-\x20\x7f]+$")], ...],
+        tuple[Annotated[str, Field(min_length=1, max_length=256, pattern=patterns.PRINCIPAL)], ...],
         Field(min_length=1, max_length=16),
     ]
     """Exact names; one of them must be in the certificate."""
@@ -87,7 +82,7 @@ class PlainKey(StrictModel):
     require_user_verification: bool = False
     """Only for `sk-` keys: the device must have verified its user."""
     namespaces: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[!-~]+$")], ...],
+        tuple[Annotated[str, Field(min_length=1, max_length=64, pattern=patterns.PRINTABLE)], ...],
         Field(min_length=1, max_length=16),
     ] = ("git",)
     """SSH signature namespaces that are accepted."""
@@ -108,7 +103,7 @@ class PersonKey(StrictModel):
     require_user_verification: bool = False
     """Only for `sk-` keys, or certified ones: the device must have verified its user."""
     namespaces: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[!-~]+$")], ...],
+        tuple[Annotated[str, Field(min_length=1, max_length=64, pattern=patterns.PRINTABLE)], ...],
         Field(min_length=1, max_length=16),
     ] = ("git",)
     """SSH signature namespaces that are accepted."""
@@ -130,12 +125,12 @@ class Person(StrictModel):
     kubernetes_user: Annotated[str, Field(min_length=1, max_length=253)] | None = None
     """Left out: `gitops-ctl:<name>`."""
     emails: Annotated[
-        tuple[Annotated[str, Field(min_length=3, max_length=254, pattern=r"^[^\s@]+@[^\s@]+$")], ...],
+        tuple[Annotated[str, Field(min_length=3, max_length=254, pattern=patterns.EMAIL)], ...],
         Field(max_length=16),
     ] = ()
     """When set, the committer address must be one of them."""
     forge_accounts: Annotated[
-        tuple[Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\s#]+(#[0-9]+)?$")], ...],
+        tuple[Annotated[str, Field(min_length=1, max_length=256, pattern=patterns.FORGE_ACCOUNT)], ...],
         Field(max_length=16),
     ] = ()
     """`login` or `login#<id>` at the forge of the source."""
@@ -193,13 +188,13 @@ class ProposerIdentity(StrictModel):
 class Revocation(StrictModel):
     """A key that is distrusted from a commit or a time on."""
 
-    fingerprint: Annotated[str, Field(max_length=50, pattern=r"^(SHA256:[A-Za-z0-9+/]{43}|[0-9A-Fa-f]{40})$")]
+    fingerprint: Annotated[str, Field(max_length=50, pattern=patterns.ANY_FINGERPRINT)]
     distrust_from: Annotated[
         str,
         Field(
             alias="from",
             max_length=40,
-            pattern=r"^([0-9a-f]{40}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2}))$",
+            pattern=patterns.COMMIT_OR_MOMENT,
         ),
     ]
     """Commit id: it and whatever is not one of its ancestors; time: what was first seen at or after it."""
@@ -233,7 +228,7 @@ class ConsentDocument(StrictModel):
         ValueRule("!self.matches('[*?]')", "must be one path, no glob", lambda text: not set(text) & set("*?")),
     ]
     """The file that will change."""
-    blob: Annotated[str, Field(min_length=40, max_length=40, pattern=r"^[0-9a-f]{40}$")]
+    blob: Annotated[str, Field(min_length=40, max_length=40, pattern=patterns.COMMIT)]
     """Git blob id of the resulting file; forty zeros when the file goes."""
     not_after: Timestamp
 

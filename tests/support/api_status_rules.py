@@ -63,7 +63,7 @@ STATUS_CASES = (
     _source_status(
         "moment",
         {"observed": {"revision": COMMIT, "at": MOMENT}},
-        {"observed": {"revision": COMMIT, "at": "2026-13-30T08:00:00Z"}},
+        {"observed": {"revision": COMMIT, "at": "2026-02-30T08:00:00Z"}},
         "must be of type date-time",
     ),
     _source_status("accepted", _accepted(tag=OTHER_COMMIT), _accepted(tag="V1" * 20), SHOULD_MATCH),

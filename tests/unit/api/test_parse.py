@@ -211,7 +211,8 @@ def test_the_kubernetes_user_of_a_person_has_a_default():
         ({"verb": "merge"}, "verb: "),
         ({"path": "inventory/*.yaml"}, "path: must be one path, no glob"),
         ({"blob": "5F2B" * 10}, "blob: "),
-        ({"notAfter": "2026-13-15T00:00:00Z"}, "notAfter: must be an RFC 3339 time"),
+        ({"notAfter": "2026-02-30T00:00:00Z"}, "notAfter: must be a day that exists"),
+        ({"notAfter": "15 December"}, "notAfter: must be an RFC 3339 time such as"),
         ({"metadata": {"namespace": "a"}}, "metadata.namespace: "),
     ],
 )

@@ -1,0 +1,78 @@
+"""Patterns of texts, in the syntax that RE2, Rust and ECMA read alike, and what they mean in words."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gitops_ctl.core.duration import DURATION_PATTERN
+
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+# A segment is neither empty nor `.` nor `..`, and holds no control character.
+_SEGMENT: Final = r"(\.?[^./\x00-\x1f\x7f]|\.\.[^/\x00-\x1f\x7f])[^/\x00-\x1f\x7f]*"
+_DAY: Final = r"[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_TIME: Final = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?"
+_OFFSET: Final = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+_MOMENT: Final = f"{_DAY}T{_TIME}{_OFFSET}"
+
+LABEL: Final = f"^{_LABEL}$"
+OPTIONAL_LABEL: Final = f"^({_LABEL})?$"
+NAME: Final = rf"^{_LABEL}(\.{_LABEL})*$"
+OPTIONAL_NAME: Final = rf"^({_LABEL}(\.{_LABEL})*)?$"
+DATA_KEY: Final = r"^[-._a-zA-Z0-9]+$"
+KIND: Final = r"^[A-Z][A-Za-z0-9]*$"
+"""Kinds, condition types and reasons."""
+KIND_AND_GROUP: Final = rf"^[A-Z][A-Za-z0-9]*(\.{_LABEL})*$"
+COMMIT: Final = r"^[0-9a-f]{40}$"
+DIGEST: Final = r"^sha256:[0-9a-f]{64}$"
+OPTIONAL_DIGEST: Final = r"^(sha256:[0-9a-f]{32,64})?$"
+UID: Final = r"^[-0-9a-zA-Z]+$"
+OPTIONAL_UID: Final = r"^[-0-9a-zA-Z]*$"
+MOMENT: Final = f"^{_MOMENT}$"
+COMMIT_OR_MOMENT: Final = f"^([0-9a-f]{{40}}|{_MOMENT})$"
+FILE_PATH: Final = rf"^{_SEGMENT}(/{_SEGMENT})*$"
+FOLDER_PATH: Final = rf"^({_SEGMENT}(/{_SEGMENT})*)?$"
+GLOB: Final = r"^[^/!\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
+PRINTABLE: Final = r"^[!-~]+$"
+HTTPS: Final = r"^https://[!-~]+$"
+EMAIL: Final = r"^[^@\s<>]+@[^@\s<>]+$"
+FORGE_ACCOUNT: Final = r"^[^\s#]+(#[0-9]+)?$"
+PUBLIC_KEY: Final = r"^[a-z0-9][a-z0-9@.-]* [A-Za-z0-9+/]+={0,2}$"
+CERTIFICATE: Final = r"^\s*-----BEGIN PGP PUBLIC KEY BLOCK-----"
+PRINCIPAL: Final = r"^[^*?!,\x00-\x20\x7f]+$"
+OPENPGP_FINGERPRINT: Final = r"^[0-9A-Fa-f]{40}$"
+ANY_FINGERPRINT: Final = r"^(SHA256:[A-Za-z0-9+/]{43}|[0-9A-Fa-f]{40})$"
+# No empty or dotted segment, none of the characters that Git refuses or expands.
+_REF_CHARS: Final = r"[^\x00-\x20\x7f~^:?*\[\]\\/.{}]"
+_REF_SEGMENT: Final = rf"{_REF_CHARS}(\.?{_REF_CHARS})*"
+REF: Final = rf"^{_REF_SEGMENT}(/{_REF_SEGMENT})*$"
+
+MEANING: Final[Mapping[str, str]] = {
+    LABEL: "must be lower-case letters, digits and dashes",
+    OPTIONAL_LABEL: "must be lower-case letters, digits and dashes",
+    NAME: "must be lower-case letters, digits, dashes and dots",
+    OPTIONAL_NAME: "must be lower-case letters, digits, dashes and dots",
+    DATA_KEY: "must be letters, digits, dashes, dots and underscores",
+    KIND: "must be one CamelCase word",
+    KIND_AND_GROUP: "must be <Kind>.<group>, or <Kind> of the core group",
+    COMMIT: "must be 40 lower-case hex digits, the whole id of a Git object",
+    DIGEST: "must be sha256: and 64 lower-case hex digits",
+    OPTIONAL_DIGEST: "must be empty, or sha256: and hex digits",
+    UID: "must be a UID",
+    OPTIONAL_UID: "must be a UID or empty",
+    MOMENT: "must be an RFC 3339 time such as 2026-11-30T08:00:00Z",
+    COMMIT_OR_MOMENT: "must be a whole commit id, or an RFC 3339 time such as 2026-11-30T08:00:00Z",
+    FILE_PATH: "must be a path relative to the root of the repository, without . and .. and without a leading or closing /",
+    FOLDER_PATH: "must be a path relative to the root of the repository, without . and .. and without a leading or closing /",
+    GLOB: "must be relative to the root of the repository, and not negated",
+    PRINTABLE: "must be printable ASCII without spaces",
+    HTTPS: "must start with https:// and hold no spaces",
+    EMAIL: "must be an e-mail address",
+    FORGE_ACCOUNT: "must be <login> or <login>#<number>",
+    PUBLIC_KEY: "must be <type> <base64>, without options before it and without a comment after it",
+    CERTIFICATE: "must be an armored OpenPGP certificate",
+    PRINCIPAL: "must be one exact name, no pattern and no list",
+    OPENPGP_FINGERPRINT: "must be the 40 hex digits of a primary key",
+    ANY_FINGERPRINT: "must be SHA256: and 43 base64 characters, or 40 hex digits",
+    REF: "must be the name of one branch or tag, without globs, .. or control characters",
+    DURATION_PATTERN: "must be a duration such as 90s, 1m30s or 24h",
+}
+"""What a refusal says instead of the pattern."""
