@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -13,11 +13,9 @@ from tests.doubles.apiserver.answers import ApiError, Tree
 from tests.doubles.apiserver.api import ApiServer
 from tests.doubles.apiserver.faults import Entry, Fault, Script
 from tests.doubles.apiserver.request import Answer, Request, Target, target_of
-from tests.doubles.apiserver.store import Change
-from tests.doubles.apiserver.watch import Watch
+from tests.doubles.apiserver.streams import Streams
 
 BIG = 2_000_000
-LEAD_S = 2.0  # the last bookmark comes this long before the end of a stream
 STREAM_FAULTS = frozenset(
     {Fault.SLOW_STREAM, Fault.HALF_OPEN, Fault.FUTURE_VERSION, Fault.DUPLICATE_EVENTS, Fault.CUT_LINE, Fault.BIG_LINE}
 )
@@ -28,29 +26,25 @@ class FakeApiServer:
 
     Attributes:
         api: rules and store; tests may read and write the store directly.
-        bookmark_s: seconds between bookmarks of a silent stream.
+        faults: the script, and what has struck so far.
     """
 
     def __init__(self, api: ApiServer | None = None, *, bookmark_s: float = 60.0) -> None:
         self.api = api if api is not None else ApiServer()
-        self.bookmark_s = bookmark_s
         self.faults = Script()
         self.url = ""
         self._runner: web.AppRunner | None = None
         self._port = 0
-        self._changed = asyncio.Event()
-        self._stopping = asyncio.Event()
-        self._streams: set[asyncio.Task[Any]] = set()
+        self._streams = Streams(self.api, bookmark_s=bookmark_s)
 
     async def __aenter__(self) -> "FakeApiServer":
-        self.api.store.listeners.append(self._wake)
+        self._streams.attach()
         await self._listen()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._close()
-        with suppress(ValueError):
-            self.api.store.listeners.remove(self._wake)
+        self._streams.detach()
 
     def script(self, *, verb: str = "*", resource: str = "*", at: int = 1, count: int = 1, **how: Any) -> Entry:
         """Add a fault: the requests number `at` to `at + count - 1` that match, counted from now.
@@ -70,8 +64,7 @@ class FakeApiServer:
 
     def drop_watches(self) -> None:
         """Close every open stream, as a server does when its time is over."""
-        self._stopping.set()
-        self._stopping = asyncio.Event()
+        self._streams.drop()
 
     # -- listening -----------------------------------------------------------------------------------------------
 
@@ -90,10 +83,6 @@ class FakeApiServer:
         if self._runner is not None:
             await self._runner.cleanup()
         self._runner = None
-
-    def _wake(self, _: Change) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -198,41 +187,12 @@ class FakeApiServer:
         fault = entry if entry is not None and entry.fault in STREAM_FAULTS else None
         if fault is not None and fault.fault is Fault.DUPLICATE_EVENTS:
             watch.repeat(fault.events)
-        stopping = self._stopping
         with suppress(ConnectionError):
-            async for event in self._events(watch, request, stopping, fault):
+            async for event in self._streams.events(watch, request.query, fault=fault):
                 if not await _send(response, event, fault):
                     return _hang_up(http, response)
             await response.write_eof()
         return response
-
-    async def _events(
-        self, watch: Watch, request: Request, stopping: asyncio.Event, fault: Entry | None
-    ) -> AsyncIterator[Tree]:
-        """Events and bookmarks until the time is over."""
-        loop = asyncio.get_running_loop()
-        timeout_s = float(request.query.get("timeoutSeconds") or 1800)
-        end, bookmark_at = loop.time() + timeout_s, loop.time() + self.bookmark_s
-        last = end - LEAD_S if timeout_s > LEAD_S else end - timeout_s / 2
-        silent = watch.version > self.api.store.version or (fault is not None and fault.fault is Fault.FUTURE_VERSION)
-        sent = 0
-        while not stopping.is_set() and not watch.ended:
-            changed = self._changed
-            halted = silent or (fault is not None and fault.fault is Fault.HALF_OPEN and sent >= fault.events)
-            for event in () if halted else watch.poll():
-                sent += 1
-                yield event
-            now = loop.time()
-            if now >= end or watch.ended:
-                return
-            due = min(bookmark_at, last)
-            if not halted and watch.bookmarks and now >= due:
-                yield watch.bookmark()
-            if now >= last:
-                last = float("inf")
-            if now >= bookmark_at:
-                bookmark_at = now + self.bookmark_s
-            await _first_of(changed, stopping, timeout_s=max(0.0, min(end, bookmark_at, last) - loop.time()))
 
 
 def _denied(request: Request, target: Target) -> ApiError:
@@ -251,10 +211,8 @@ def _unauthorized(entry: Entry, request: Request) -> ApiError | None:
     shown = request.headers.get("authorization", "")
     if entry.credential is None:
         entry.credential = shown
-    if shown != entry.credential:
-        return None
-    entry.count += 1
-    return answers.unauthorized()
+    entry.count += 1  # the old credential stays refused
+    return answers.unauthorized() if shown == entry.credential else None
 
 
 def _headers(http: web.Request) -> Mapping[str, str]:
@@ -314,13 +272,3 @@ def _hang_up(http: web.Request, response: web.StreamResponse | None = None) -> w
     if http.transport is not None:
         http.transport.abort() if response is None else http.transport.close()
     return response if response is not None else web.Response()
-
-
-async def _first_of(*events: asyncio.Event, timeout_s: float) -> None:
-    """Return when one of the events is set, or after the time."""
-    tasks = [asyncio.ensure_future(event.wait()) for event in events]
-    try:
-        await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()

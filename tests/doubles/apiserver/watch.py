@@ -40,7 +40,7 @@ class Watch:
     def poll(self) -> list[Tree]:
         """New events, oldest first; after an ERROR event the stream has ended."""
         events, self.pending = self.pending, []
-        if self.ended or self.version > self.store.version:
+        if self.ended or self.is_ahead:
             return events
         try:
             changes = self.store.after(self.resource.collection, self.version)
@@ -55,6 +55,11 @@ class Watch:
                 events.append(event)
         self.version = max(self.version, self.store.version)
         return events
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the stream began at a version that the store has not reached."""
+        return self.version > self.store.version
 
     def repeat(self, number: int) -> None:
         """Show the last `number` changes again, as after a resume from an older version."""
