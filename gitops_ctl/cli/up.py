@@ -42,6 +42,7 @@ _directory = click.option(
 )
 @click.option("--foreground", is_flag=True, help="Stay, and stop the system with Ctrl-C.")
 @click.option("--audit", is_flag=True, help="Let the API server write an audit log.")
+@click.option("--nodes", type=click.IntRange(0, 1000), default=0, help="Number of simulated Nodes (kwok).")
 @_directory
 @output_option
 def up(  # noqa: PLR0913 - each is an option
@@ -51,6 +52,7 @@ def up(  # noqa: PLR0913 - each is an option
     provider: str,
     foreground: bool,
     audit: bool,
+    nodes: int,
     directory: Path,
     output: Format,
 ) -> None:
@@ -64,7 +66,7 @@ def up(  # noqa: PLR0913 - each is an option
         kubeconfig=kubeconfig and kubeconfig.absolute(),
         context=context,
         provider=Provider(provider),
-        options=Options(audit=audit),
+        options=Options(audit=audit, nodes=nodes),
     )
     clock = SystemClock()
     with progress_for(sys.stderr) as progress:

@@ -17,8 +17,10 @@ import yaml
 from gitops_ctl.core.clock import Clock, SystemClock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import TerminalError
+from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.local.binaries import Binaries
 from gitops_ctl.local.certificates import Authority, service_account_key, write_kubeconfig, write_private
+from gitops_ctl.local.kwok import Kwok, kwok_argv, node_named
 from gitops_ctl.local.ports import LOOPBACK, pick_ports
 from gitops_ctl.local.state import SystemFolder
 from gitops_ctl.local.supervise import Exit, Family, ProcessSpec
@@ -36,6 +38,7 @@ class Options:
         audit: write each request to `logs/audit.log`, metadata only.
         durable: let etcd wait for the disk; without it a power failure may lose data, a kill does not.
         controllers: run controller-manager and scheduler; without them nothing is collected and no Pod is placed.
+        nodes: how many Nodes kwok plays; needs `kwok`.
         service_range: addresses of Services.
         event_ttl: how long Events are kept.
         start_timeout_s: how long the whole start may take.
@@ -44,6 +47,7 @@ class Options:
     audit: bool = False
     durable: bool = True
     controllers: bool = True
+    nodes: int = 0
     service_range: str = "10.0.0.0/24"
     event_ttl: str = "1h"
     start_timeout_s: float = 90.0
@@ -58,12 +62,19 @@ class ControlPlane:
     """
 
     def __init__(
-        self, binaries: Binaries, directory: Path, *, options: Options | None = None, clock: Clock | None = None
-    ):
+        self,
+        binaries: Binaries,
+        directory: Path,
+        *,
+        options: Options | None = None,
+        kwok: Kwok | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self.folder = SystemFolder(directory)
         self.url = ""
         self._binaries = binaries
         self._options = options or Options()
+        self._kwok = kwok
         self._clock = clock or SystemClock()
         self._family = Family()
 
@@ -84,6 +95,8 @@ class ControlPlane:
                 await self._start_store_and_server()
                 if self._options.controllers:
                     await self._start_controllers()
+                if self._kwok is not None and self._options.nodes:
+                    await self._start_nodes(self._kwok)
         except TimeoutError:
             await self.stop()
             raise _failure(
@@ -131,6 +144,23 @@ class ControlPlane:
         ended = await self._unless_exit(path, self.folder.admin_kubeconfig)
         if ended is not None:
             raise _failure(f"{ended.name} {ended.cause}: {ended.tail}", ended.log)
+
+    async def _start_nodes(self, kwok: Kwok) -> None:
+        # Everything: it plays the kubelets of all nodes, and it is no part of what is under test here.
+        kubeconfig = self.kubeconfig_for("kwok", user="gitops-ctl:kwok", groups=("system:masters",))
+        argv = kwok_argv(kwok, kubeconfig=kubeconfig, config=self.folder.path / "kwok-stages.yaml")
+        await self._family.spawn(ProcessSpec("kwok", argv, self.folder.logs / "kwok.log"))
+        for number in range(self._options.nodes):
+            await self._create("/api/v1/nodes", node_named(f"node-{number}"))
+
+    async def _create(self, path: str, tree: JsonObject) -> None:
+        """Create an object as the administrator; one that is there already is kept."""
+        import aiohttp  # noqa: PLC0415 - not needed to ask for the help text
+
+        context = client_context(self.folder, self.folder.admin_kubeconfig)
+        async with aiohttp.ClientSession() as session, session.post(self.url + path, json=tree, ssl=context) as reply:
+            if reply.status not in {201, 409}:
+                raise _failure(f"POST {path}: {reply.status} {await reply.text()}", self.folder.logs)
 
     async def _unless_exit(self, path: str, kubeconfig: Path) -> Exit | None:
         """None as soon as `path` answers 200, else the component that ended first."""

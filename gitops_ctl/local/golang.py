@@ -40,14 +40,22 @@ def find_go() -> Path | None:
     return Path(found).absolute() if found else None
 
 
+async def go_output(program: Path, *arguments: str, folder: Path) -> str:
+    """What Go says to a command in the module of `folder`.
+
+    Raises:
+        GitopsError: the command failed.
+    """
+    return "\n".join([line async for line in _run((str(program), *arguments), folder)])
+
+
 async def ask_go(program: Path, *, folder: Path) -> Go:
     """Ask which version would build the module in `folder`, and where it keeps its caches.
 
     Raises:
         GitopsError: it does not run, or is too old for the module.
     """
-    lines = [line async for line in _run((str(program), "env", "-json", "GOVERSION", "GOCACHE", "GOMODCACHE"), folder)]
-    answer = json.loads("\n".join(lines))
+    answer = json.loads(await go_output(program, "env", "-json", "GOVERSION", "GOCACHE", "GOMODCACHE", folder=folder))
     return Go(program, answer["GOVERSION"], Path(answer["GOCACHE"]), Path(answer["GOMODCACHE"]))
 
 

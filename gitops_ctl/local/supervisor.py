@@ -21,6 +21,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import GitopsError, TerminalError
 from gitops_ctl.local.binaries import Binaries
 from gitops_ctl.local.controlplane import ControlPlane, Options
+from gitops_ctl.local.kwok import Kwok
 from gitops_ctl.local.recipes import KUBERNETES
 from gitops_ctl.local.state import SystemFolder, SystemState
 from gitops_ctl.local.supervise import log_tail
@@ -36,6 +37,7 @@ class Job:
     binaries: Binaries
     options: Options
     owner: int = 0
+    kwok: Kwok | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), default=str)
@@ -44,7 +46,9 @@ class Job:
     def from_json(text: str) -> "Job":
         tree = json.loads(text)
         binaries = Binaries(**{name: Path(path) for name, path in tree["binaries"].items()})
-        return Job(Path(tree["directory"]), binaries, Options(**tree["options"]), tree["owner"])
+        played = tree["kwok"]
+        kwok = played and Kwok(Path(played["program"]), tuple(map(Path, played["stages"])))
+        return Job(Path(tree["directory"]), binaries, Options(**tree["options"]), tree["owner"], kwok)
 
 
 async def supervise(job: Job, *, clock: Clock) -> str:
@@ -55,7 +59,7 @@ async def supervise(job: Job, *, clock: Clock) -> str:
     """
     folder = SystemFolder(job.directory)
     with folder.held():
-        plane = ControlPlane(job.binaries, job.directory, options=job.options, clock=clock)
+        plane = ControlPlane(job.binaries, job.directory, options=job.options, kwok=job.kwok, clock=clock)
         ends = [
             asyncio.create_task(_asked_to_stop(), name="signal"),
             asyncio.create_task(_gone(job.owner), name="owner"),
@@ -97,28 +101,16 @@ async def start_supervisor(job: Job, *, clock: Clock) -> SystemState:
     folder.create()
     folder.logs.mkdir(exist_ok=True)
     log = folder.logs / "supervisor.log"
-    with log.open("ab") as stream:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "gitops_ctl.local.supervisor",
-            job.to_json(),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            cwd="/",
-            start_new_session=True,
-        )
+    pid = _spawn_detached(job, log)
     try:
-        while process.returncode is None:
+        while _goes_on(pid):
             state = folder.state()
-            if state is not None and state.supervisor == process.pid:
+            if state is not None and state.supervisor == pid:
                 return state
             await clock.sleep(_POLL_S)
     except BaseException:
-        with suppress(ProcessLookupError):
-            process.terminate()
-        await process.wait()
+        os.kill(pid, signal.SIGTERM)
+        await asyncio.to_thread(os.waitpid, pid, 0)
         raise
     raise TerminalError(
         f"the local system did not start: {log_tail(log, lines=3)}", code=ErrorCode.LOCAL_SYSTEM, subject=str(log)
@@ -146,6 +138,21 @@ async def stop_supervisor(folder: SystemFolder, *, timeout_s: float = 30.0) -> b
             subject=str(folder.logs / "supervisor.log"),
         ) from None
     return True
+
+
+def _goes_on(pid: int) -> bool:
+    return os.waitpid(pid, os.WNOHANG) == (0, 0)
+
+
+def _spawn_detached(job: Job, log: Path) -> int:
+    """Start the supervisor in a session of its own.  No process object: it outlives whoever would hold that."""
+    argv = (sys.executable, "-m", "gitops_ctl.local.supervisor", job.to_json())
+    files = (
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    )
+    return os.posix_spawn(sys.executable, argv, os.environ, file_actions=files, setsid=True)
 
 
 async def _first(*tasks: "asyncio.Task[Any]") -> None:

@@ -17,6 +17,7 @@ from gitops_ctl.core.errors import BlockedError
 from gitops_ctl.local.binaries import ASSETS_VARIABLE, find_binaries
 from gitops_ctl.local.controlplane import Options
 from gitops_ctl.local.kind import create_cluster, delete_cluster, find_kind
+from gitops_ctl.local.kwok import find_kwok
 from gitops_ctl.local.progress import Progress
 from gitops_ctl.local.state import SystemFolder, SystemState
 from gitops_ctl.local.supervisor import Job, start_supervisor, stop_supervisor, supervise
@@ -83,7 +84,9 @@ async def run_in_foreground(request: Request, *, progress: Progress, clock: Cloc
 
 async def job_for(request: Request, *, progress: Progress) -> Job:
     """The work of a supervisor, with its programs found or built."""
-    return Job(request.directory.absolute(), await find_binaries(progress=progress), request.options)
+    binaries = await find_binaries(progress=progress)
+    kwok = await find_kwok(progress=progress) if request.options.nodes else None
+    return Job(request.directory.absolute(), binaries, request.options, kwok=kwok)
 
 
 async def take_down(folder: SystemFolder, *, purge: bool) -> bool:

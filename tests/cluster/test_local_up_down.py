@@ -4,6 +4,7 @@ In scope: the command line, the supervisor, what happens when any process is kil
 (test_local_control_plane.py), the build (tests/unit/local).
 """
 
+import asyncio
 import json
 import os
 import signal
@@ -16,6 +17,9 @@ from typing import Any
 
 import pytest
 
+from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.local.controlplane import Options
+from gitops_ctl.local.supervisor import Job, start_supervisor
 from tests.support.cluster import ControlPlaneHandle
 from tests.support.processes import is_running, processes_of, until
 
@@ -101,8 +105,8 @@ def test_kill_9_of_the_supervisor_leaves_no_process_and_the_next_up_works(system
     state = system.up()
     assert sorted(state["processes"]) == sorted(COMPONENTS)
     os.kill(state["supervisor"], signal.SIGKILL)
+    until(lambda: not any(is_running(pid) for pid in state["processes"].values()), timeout_s=10)
     until(system.nothing_runs, timeout_s=10)
-    assert not any(is_running(pid) for pid in state["processes"].values())
     assert system.up()["supervisor"] != state["supervisor"]
 
 
@@ -120,14 +124,19 @@ def test_kill_9_of_a_component_stops_all_and_says_which(system: LocalSystem, com
     os.kill(state["processes"][component], signal.SIGKILL)
     until(system.nothing_runs, timeout_s=20)
     assert f"{component} was killed by SIGKILL; all components are stopped" in system.log()
+    if component == "etcd":
+        again = system.run("up")
+        assert again.returncode == 0, again.stderr
+        assert "the last run ended by itself: etcd was killed by SIGKILL" in again.stderr
 
 
-def test_up_after_such_an_end_says_why_and_works(system: LocalSystem) -> None:
-    os.kill(system.up()["processes"]["etcd"], signal.SIGKILL)
-    until(system.nothing_runs, timeout_s=20)
-    again = system.run("up")
-    assert again.returncode == 0, again.stderr
-    assert "the last run ended by itself: etcd was killed by SIGKILL" in again.stderr
+def test_a_system_that_has_an_owner_ends_with_it(control_plane: ControlPlaneHandle, tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as owner:
+        job = Job(tmp_path / "owned", control_plane.binaries, Options(durable=False), owner=owner.pid)
+        asyncio.run(start_supervisor(job, clock=SystemClock()))
+        owner.kill()
+    until(lambda: processes_of(str(tmp_path / "owned")) == [], timeout_s=20)
+    assert "stopped" in (tmp_path / "owned" / "logs" / "supervisor.log").read_text()
 
 
 def test_down_also_stops_a_system_that_is_still_starting(system: LocalSystem) -> None:

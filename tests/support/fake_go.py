@@ -13,6 +13,8 @@ here = pathlib.Path(__file__).parent
 command, arguments = sys.argv[1], sys.argv[2:]
 if command == "env":
     print(json.dumps({{"GOVERSION": "go1.99", "GOCACHE": str(here / "gocache"), "GOMODCACHE": str(here / "modcache")}}))
+elif command == "list" and "-m" in arguments:
+    print({module!r})
 elif command == "list":
     print("go: downloading example.net/module v1.2.3", file=sys.stderr)
     print("example.net/a\\nexample.net/b\\nexample.net/main")
@@ -34,11 +36,11 @@ elif command == "build":
 class FakeGo:
     """The tool in `folder`, and what it was asked."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, module: Path | None = None) -> None:
         self.folder = folder
         folder.mkdir(parents=True)
         self.program = folder / "go"
-        self.program.write_text(_SCRIPT.format(python=sys.executable))
+        self.program.write_text(_SCRIPT.format(python=sys.executable, module=str(module)))
         self.program.chmod(0o755)
         self.hold = folder / "hold"
 

@@ -12,10 +12,12 @@ from gitops_ctl.cli.output import report_error
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.local.binaries import from_assets
 from gitops_ctl.local.build import Builder, peers_cache
+from gitops_ctl.local.kwok import STAGES
 from gitops_ctl.local.progress import Progress, progress_for
+from gitops_ctl.local.published import published_files
 from gitops_ctl.local.recipes import CONTROL_PLANE, KWOK
 from gitops_ctl.local.supervise import tied_argv
-from tools.peers.manifests import KUEUE, KWOK_STAGES, NFD, manifests
+from tools.peers.manifests import KUEUE, NFD
 
 
 async def build_all(progress: Progress) -> int:
@@ -25,9 +27,9 @@ async def build_all(progress: Progress) -> int:
     for group in recipes:
         programs += len(await Builder(progress=progress).programs(group))
     files = 0
-    for published in (KUEUE, NFD, KWOK_STAGES):
-        progress.update(f"manifests of {published.folder}")
-        files += len(await manifests(published))
+    for published in (KUEUE, NFD, STAGES):
+        progress.update(f"manifests of {published.module}")
+        files += len(await published_files(published))
     progress.update(f"{programs} programs and {files} manifests are in {peers_cache()}")
     return programs + files
 
