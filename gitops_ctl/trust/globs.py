@@ -35,7 +35,10 @@ class Glob:
 def _matches(pattern: str, path: str) -> bool:
     if pattern == _ANY_DEPTH:
         return True
-    return _wild(pattern.split("/"), path.split("/"), many=_ANY_DEPTH, same=_segment_matches)
+    segments = pattern.split("/")
+    if segments[-1] == _ANY_DEPTH:  # what lies below a folder, not a file with the folder's name
+        segments.append("*")
+    return _wild(segments, path.split("/"), many=_ANY_DEPTH, same=_segment_matches)
 
 
 def _segment_matches(pattern: str, segment: str) -> bool:
