@@ -90,6 +90,7 @@ class Informer(Generic[T]):
         cache: what is known; read-only for others.
         synced: set while a full list has been handed to the handlers and the kind can be seen.
         settled: set when the first attempt is over, whatever came out: wait for it before a start is called complete.
+        listed_s: when the last list that is in the cache began, on the boot clock; for read-your-writes.
         suspect: the last list lacked more than half of the cache and no second list has agreed yet.
         counts: lists, watches, relists, what a safety list found, errors of handlers.
     """
@@ -109,6 +110,7 @@ class Informer(Generic[T]):
         self.cache: Cache[T] = Cache()
         self.synced = asyncio.Event()
         self.settled = asyncio.Event()
+        self.listed_s = -math.inf
         self.suspect = False
         self.health = Health(State.LISTING)
         self.counts: Counter[str] = Counter()
@@ -121,7 +123,7 @@ class Informer(Generic[T]):
         self._version: str | None = None
         self._silent_streams = 0
         self._safety_due_s = 0.0
-        self._listed_s = -math.inf
+        self._list_ended_s = -math.inf
         self._logged_s = -_LOG_EVERY_S
 
     @property
@@ -197,7 +199,7 @@ class Informer(Generic[T]):
         if isinstance(error, Gone):
             # The first relist is at once, the next not before the first step, even if an event came in between.
             drawn_s = backoff_delay(before, first_s=first_s, cap_s=cap_s, draw=self._client.draw()) if before else 0.0
-            delay_s = max(drawn_s, self._listed_s + first_s - self._client.clock.boot_s())
+            delay_s = max(drawn_s, self._list_ended_s + first_s - self._client.clock.boot_s())
         else:
             delay_s = backoff_delay(before + 1, first_s=first_s, cap_s=cap_s, draw=self._client.draw())
         self.health = Health(state, error, before + 1)
@@ -221,6 +223,7 @@ class Informer(Generic[T]):
 
     async def _list(self, *, safety: bool) -> None:
         self.counts["list"] += 1
+        began_s = self._client.clock.boot_s()
         listed = await self._client.collect(self._path, keep=self._keep, label_selector=self._selector)
         changes = diff_relist(cached=self.cache.entries(), listed=dict(listed.items))
         suspect = is_mass_removal(changes, cached=len(self.cache))
@@ -235,8 +238,9 @@ class Informer(Generic[T]):
         self._version = listed.resource_version
         self._silent_streams = 0
         low_s, high_s = self._timing.safety_s
-        self._listed_s = self._client.clock.boot_s()
-        self._safety_due_s = self._listed_s + low_s + (high_s - low_s) * self._client.draw()
+        self.listed_s = began_s
+        self._list_ended_s = self._client.clock.boot_s()
+        self._safety_due_s = self._list_ended_s + low_s + (high_s - low_s) * self._client.draw()
         self.synced.set()
         self.settled.set()
 

@@ -269,6 +269,7 @@ class KubeClient:
             for line in splitter.feed(chunk):
                 yield line
                 last_s = self.clock.boot_s()
+            await asyncio.sleep(0)  # a full buffer is read without waiting: let the other tasks run in between
 
     async def create(
         self,

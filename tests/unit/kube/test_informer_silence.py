@@ -6,13 +6,14 @@ In scope: half-open connections, slow streams, a server restored from a backup, 
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from aiohttp import web
 
 from tests.support.kube_clock import TickingClock
 from tests.support.kube_informer import FAST, PATH, a_list, an_object, bookmark, event, until, watching
-from tests.support.kube_server import KubeServer, reply, stream
+from tests.support.kube_server import KubeServer, line, reply, stream
 
 WATCH = "WATCH GET"
 
@@ -82,3 +83,19 @@ async def test_H08_everything_is_listed_again_after_some_hours_and_what_was_miss
         await until(lambda: found.names == {"a", "b"})
         hold.set()
     assert found.informer.counts["safety_found"] >= 1
+
+
+async def test_a_flood_of_events_lets_other_tasks_run_in_between(server: KubeServer) -> None:
+    hold = asyncio.Event()
+    flood = b"".join(line(event("ADDED", an_object(f"o{n}", version=str(n + 11)))) for n in range(10_000))
+    server.on("GET", PATH, reply(200, a_list()))
+    server.on(WATCH, PATH, stream(flood, hold=hold))
+    sizes: list[int] = []
+    async with watching(server, timing=replace(FAST, idle_s=60.0)) as found:
+        async with asyncio.timeout(30):
+            while len(found.informer.cache) < 10_000:
+                sizes.append(len(found.informer.cache))
+                await asyncio.sleep(0)
+        hold.set()
+    steps = [after - before for before, after in pairwise([*sizes, 10_000])]
+    assert max(steps) <= 3000
