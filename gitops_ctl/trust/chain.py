@@ -226,6 +226,7 @@ class _Range:
         accepted, tip = self._accepted, self._request.tip
         assert accepted is not None
         if not is_ancestor(self._store, accepted, tip):
+            self._require_sound_end(tip)
             raise CommitRefused(
                 f"the ref now points to {tip}, which does not descend from the last accepted commit {accepted}; "
                 "the source stays there",
@@ -234,6 +235,15 @@ class _Range:
                 hint=self._rewind_hint(),
             )
         first_parent_line(self._store, tip, stop=accepted)  # refuses a tip that reaches it through a second parent only
+
+    def _require_sound_end(self, tip: str) -> None:
+        """A commit whose odd headers hide its parents is malformed; the history was not rewritten then."""
+        commit = tip
+        while parents := self._store.links(commit).parents:
+            commit = parents[0]
+        assert self._accepted is not None
+        if not is_ancestor(self._store, commit, self._accepted):
+            self._store.commit(commit)
 
     def _rewind_hint(self) -> str:
         tip = self._request.tip
