@@ -72,10 +72,11 @@ async def build_program(
     package = recipe.programs[program]
     environment = {"GOTMPDIR": str(temporary)}
     wanted = (str(go.program), "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", package)
-    total = 0
+    total = downloaded = 0
     async for line in _run(wanted, recipe.folder, environment):
         if line.startswith("go: downloading "):
-            report(f"{program}: downloading {line.split()[2]}", 0, 0)
+            downloaded += 1
+            report(f"{program}: downloading modules", downloaded, 0)
         elif line.strip():
             total += 1
     done = 0

@@ -31,7 +31,7 @@ class LineProgress:
         if text == self._text and now_s - self._written_s < self._interval_s:
             return
         self._text, self._written_s = text, now_s
-        count = f" ({done} of {total})" if total else ""
+        count = f" ({done} of {total})" if total else f" ({done})" if done else ""
         print(f"{text}{count}", file=self._stream, flush=True)
 
 

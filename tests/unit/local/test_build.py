@@ -63,13 +63,13 @@ async def test_the_progress_counts_packages_and_programs(go: FakeGo) -> None:
     shown = Shown()
     await Builder(progress=shown).programs((ETCD,))
     assert shown.texts == [
-        "building 1 of 1, etcd: downloading example.net/module",
+        "building 1 of 1, etcd: downloading modules",
         "building 1 of 1, etcd: compiling",
         "building 1 of 1, etcd: compiling",
         "building 1 of 1, etcd: compiling",
         "building 1 of 1, etcd: linking",
     ]
-    assert shown.counts == [(0, 0), (0, 3), (1, 3), (2, 3), (3, 3)]
+    assert shown.counts == [(1, 0), (0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 async def test_an_interrupted_build_goes_on_with_the_program_that_is_missing(go: FakeGo) -> None:
