@@ -8,6 +8,7 @@ cluster, which comes from a Secret and therefore may start no program and name n
 import asyncio
 import base64
 import binascii
+import importlib
 import math
 import os
 import ssl
@@ -31,6 +32,10 @@ from gitops_ctl.kube.exec_credential import EXEC_LIMIT_S, run_exec_plugin
 KUBECONFIG_LIMIT_BYTES: Final = 1024 * 1024
 TOKEN_PERIOD_S: Final = 60.0
 """A pod's token is read again this often; the kubelet replaces it about hourly."""
+
+_CLIENT: Final = "kubernetes.aio.client"
+_KUBECONFIG: Final = "kubernetes.aio.config.kube_config"
+_POD: Final = "kubernetes.aio.config.incluster_config"
 
 _DATA_FIELDS: Final = ("client-certificate", "client-key", "certificate-authority")
 _FILE_FIELDS: Final = (*_DATA_FIELDS, "tokenFile")
@@ -92,12 +97,15 @@ async def load_cluster(
         return await _in_cluster(clock or SystemClock())
     names = _kubeconfig_names(kubeconfig)
     try:
-        from kubernetes.aio.config.kube_config import KubeConfigMerger  # noqa: PLC0415  half a second
-
-        merged = KubeConfigMerger(names).config  # type: ignore[no-untyped-call]
+        merged = (await _library(_KUBECONFIG)).KubeConfigMerger(names).config
         return await _from_node(merged, context, allow_exec=allow_exec, clock=clock or SystemClock())
     except Exception as error:
         raise _translated(error, where=names) from error
+
+
+async def _library(name: str) -> Any:
+    """A module of the official client, imported in a thread: that takes half a second, and the loop has renewals to send."""
+    return await asyncio.to_thread(importlib.import_module, name)
 
 
 def _kubeconfig_names(kubeconfig: Path | None) -> str:
@@ -118,9 +126,7 @@ async def load_remote_cluster(kubeconfig: bytes) -> ClusterConfig:
     try:
         tree = parse_kubeconfig(kubeconfig)
         _require_self_contained(tree)
-        from kubernetes.aio.config.kube_config import ConfigNode  # noqa: PLC0415  half a second
-
-        node = ConfigNode("kubeconfig", tree)  # type: ignore[no-untyped-call]
+        node = (await _library(_KUBECONFIG)).ConfigNode("kubeconfig", tree)
         config = await _from_node(node, None, allow_exec=False, clock=SystemClock())
     except Exception as error:
         raise _translated(error, where=where) from error
@@ -216,17 +222,15 @@ def _seconds_until(moment: str, now: datetime) -> float:
 
 
 async def _build(node: Any, context: str, cluster: dict[str, Any], user: dict[str, Any]) -> ClusterConfig:
-    from kubernetes.aio.client import Configuration  # noqa: PLC0415  half a second
-    from kubernetes.aio.config.kube_config import KubeConfigLoader  # noqa: PLC0415  half a second
-
+    library = await _library(_KUBECONFIG)
     with tempfile.TemporaryDirectory(prefix="gitops-ctl-") as directory:
         # The library would leave keys in files until the process ends, and remember them; ours are gone at once.
         for section in (cluster, user):
             _spill(section, Path(directory))
-        loader = KubeConfigLoader(node, active_context=context, config_base_path=None)  # type: ignore[no-untyped-call]
-        loaded = Configuration()
+        loader = library.KubeConfigLoader(node, active_context=context, config_base_path=None)
+        loaded = (await _library(_CLIENT)).Configuration()
         async with asyncio.timeout(EXEC_LIMIT_S):
-            await loader.load_and_set(loaded)  # type: ignore[no-untyped-call]
+            await loader.load_and_set(loaded)
         return _config_of(loaded)
 
 
@@ -259,13 +263,12 @@ def _authorization(loaded: Any) -> str:
 
 
 async def _in_cluster(clock: Clock) -> ClusterConfig:
-    from kubernetes.aio.client import Configuration  # noqa: PLC0415  half a second
-    from kubernetes.aio.config import load_incluster_config  # noqa: PLC0415  half a second
+    client, library = await _library(_CLIENT), await _library(_POD)
 
     def load() -> Any:
-        loaded = Configuration()
+        loaded = client.Configuration()
         try:
-            load_incluster_config(loaded)  # type: ignore[no-untyped-call]
+            library.load_incluster_config(loaded)
         except Exception as error:
             raise _translated(error, where="the files of the pod") from error
         return loaded
