@@ -3,17 +3,18 @@
 from importlib.resources import files
 from pathlib import Path
 
+_TOP_LEVEL = ("policies", "examples-repo")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def manifest(name: str) -> Path:
-    """Path of `install.yaml`, `crds`, `json` or `policies`.
+    """Path of `install.yaml`, `crds`, `json`, `policies` or `examples-repo`.
 
     Raises:
         FileNotFoundError: neither the package nor a checkout around it has it.
     """
     packaged = Path(str(files("gitops_ctl"))) / "manifests" / name
-    beside = _CHECKOUT / name if name == "policies" else _CHECKOUT / "schemas" / name
+    beside = _CHECKOUT / name if name in _TOP_LEVEL else _CHECKOUT / "schemas" / name
     for path in (packaged, beside):
         if path.exists():
             return path

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from gitops_ctl.cli.output import Format, Result, Table, output_option, write_re
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.conditions import condition_of
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, int_at, object_at, objects_at, text_at
+
+if TYPE_CHECKING:
+    from gitops_ctl.kube.transport import KubeClient
 
 _REFRESH_S = 1.0
 _COLUMNS = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "REVISION", "SINCE", "MESSAGE")
@@ -29,14 +33,24 @@ def status(*, watch: bool, kubeconfig: Path | None, context: str | None, namespa
     return run_async(_status(Target(kubeconfig, context, namespace), watch=watch, form=output))
 
 
+async def show_status(client: "KubeClient", *, namespace: str) -> None:
+    """Write the table for people once."""
+    _write(await _summaries(client, namespace=namespace), form=Format.TABLE, repaint=False)
+
+
+async def _summaries(client: "KubeClient", *, namespace: str) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    for kind in (GIT_SOURCE, SYNC):
+        found += [_summary(kind, item) for item in (await client.list_all(kind.path(namespace))).items]
+    return found
+
+
 async def _status(target: Target, *, watch: bool, form: Format) -> int:
     clock = SystemClock()
     shown: list[JsonObject] = []
     async with connected(target) as client:
         while True:
-            found: list[JsonObject] = []
-            for kind in (GIT_SOURCE, SYNC):
-                found += [_summary(kind, item) for item in (await client.list_all(kind.path(target.namespace))).items]
+            found = await _summaries(client, namespace=target.namespace)
             if found != shown or not watch:
                 _write(found, form=form, repaint=watch and sys.stdout.isatty())
                 shown = found

@@ -1,0 +1,268 @@
+"""`gitops-ctl bootstrap`: from a repository address to a running, pinned source (gitops.md, section 23.1).
+
+It writes no commit, shows before it sends, asks, and can be repeated: equal values change nothing, other values are shown as a
+difference and asked for again, which is also how a new root is pinned.
+"""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+import yaml
+
+from gitops_ctl.api.names import POLICY_PATH, SYSTEM_NAMESPACE
+from gitops_ctl.cli.connection import Target, connected, run_async
+from gitops_ctl.cli.installing import (
+    ADMISSION,
+    PRODUCT_MANAGER,
+    TENANT_MANAGER,
+    Difference,
+    Tenant,
+    difference,
+    established,
+    product_objects,
+    put,
+    required_rules,
+    sync_accounts_of,
+    sync_document,
+    tenant_objects,
+)
+from gitops_ctl.cli.introduce import Introduction, Remote, introduced
+from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import Refused
+from gitops_ctl.core.ids import ObjectId
+from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.documents.index import DocumentCache, load_set
+from gitops_ctl.documents.schema import SchemaCatalog, is_crd
+from gitops_ctl.git.store import ObjectStore
+from gitops_ctl.git.transport import ChildTransport, Credentials
+from gitops_ctl.kube.answers import KindNotServed
+from gitops_ctl.kube.mapper import Mapper
+from gitops_ctl.kube.transport import KubeClient
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the options say."""
+
+    target: Target
+    remote: Remote
+    tenant: Tenant
+    secret: dict[str, str]
+    expect_commit: str
+    expect_digest: str
+    install: bool
+    confirmed: bool
+
+
+@click.command()
+@click.argument("url")
+@click.option("--branch", default="main", show_default=True)
+@click.option("--path", default="", help="Folder of the documents; the root when left out.")
+@click.option("--policy-path", default=POLICY_PATH, show_default=True)
+@click.option("-n", "--namespace", required=True, help="Namespace of the source and its Sync; made when it is missing.")
+@click.option("--name", default="main", show_default=True, help="Name of the GitSource and of the Sync.")
+@click.option(
+    "--service-account", default="gitops-ctl-sync", show_default=True, help="Who applies; its rights are yours to give."
+)
+@click.option("--username", help="For https; the password is read from --password-file.")
+@click.option("--password-file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--bearer-token-file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--ssh-key-file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--known-hosts-file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--allow-file-url", is_flag=True, help="Accept a file:// address; for one machine only.")
+@click.option("--expect-commit", default="", help="End when the tip is another commit; for scripts.")
+@click.option("--expect-digest", default="", help="End when the policy has another digest; for scripts.")
+@click.option("--yes", is_flag=True, help="Do not ask; needs both --expect options.")
+@click.option("--no-install", is_flag=True, help="Leave out definitions and manager: the chart brings them.")
+@click.option("--kubeconfig", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--context", help="Context of the kubeconfig.")
+def bootstrap(**options: object) -> None:
+    """Fetch URL, show root commit, policy digest and people, ask, and install a pinned source.
+
+    What is there already and equal is left alone; what differs is shown and asked for.
+    """
+    run_async(_bootstrap(_wish(options)))
+
+
+def _wish(options: dict[str, object]) -> Wish:
+    def text(name: str) -> str:
+        return str(options[name] or "")
+
+    def content(name: str) -> str:
+        path = options[name]
+        return path.read_text(encoding="utf-8") if isinstance(path, Path) else ""
+
+    secret = _secret(text("username"), content("password_file"), content("bearer_token_file"), content("ssh_key_file"))
+    if options["yes"] and not (options["expect_commit"] and options["expect_digest"]):
+        raise Refused(
+            "--yes needs --expect-commit and --expect-digest: trust rests on what was compared",
+            code=ErrorCode.USAGE,
+            hint="run it once without --yes, and compare with `gitops-ctl trust show` in a clone of your own",
+        )
+    kubeconfig = options["kubeconfig"]
+    return Wish(
+        target=Target(kubeconfig if isinstance(kubeconfig, Path) else None, text("context") or None, text("namespace")),
+        remote=Remote(
+            url=text("url"),
+            branch=text("branch"),
+            policy_path=text("policy_path"),
+            credentials=_credentials(secret),
+            ca=content("ca_file").encode() or None,
+            known_hosts=content("known_hosts_file").encode() or None,
+            allow_file=bool(options["allow_file_url"]),
+        ),
+        tenant=Tenant(
+            namespace=text("namespace"),
+            source=text("name"),
+            sync=text("name"),
+            url=text("url"),
+            branch=text("branch"),
+            path=text("path").strip("/"),
+            service_account=text("service_account"),
+            root="",
+            policy_digest="",
+            policy_path=text("policy_path"),
+            credentials=secret,
+            ca=content("ca_file"),
+            known_hosts=content("known_hosts_file"),
+        ),
+        secret=secret,
+        expect_commit=text("expect_commit"),
+        expect_digest=text("expect_digest"),
+        install=not options["no_install"],
+        confirmed=bool(options["yes"]),
+    )
+
+
+def _secret(username: str, password: str, token: str, ssh_key: str) -> dict[str, str]:
+    """The Secret's keys from the one kind of credential that was given."""
+    given = [
+        name
+        for name, value in (("--username", username), ("--bearer-token-file", token), ("--ssh-key-file", ssh_key))
+        if value
+    ]
+    if len(given) > 1:
+        raise Refused(f"{' and '.join(given)} exclude each other", code=ErrorCode.USAGE, hint="give one of them")
+    if ssh_key:
+        return {"identity": ssh_key}
+    if token:
+        return {"bearerToken": token.strip()}
+    if username:
+        return {"username": username, "password": password.strip("\r\n")}
+    return {}
+
+
+def _credentials(secret: dict[str, str]) -> Credentials | None:
+    if not secret:
+        return None
+    return Credentials(
+        username=secret.get("username", ""),
+        password=secret.get("password", ""),
+        bearer_token=secret.get("bearerToken", ""),
+        ssh_private_key=secret.get("identity", ""),
+    )
+
+
+async def _bootstrap(wish: Wish) -> None:
+    async with introduced(wish.remote, transport=ChildTransport(), now=SystemClock().wall()) as root:
+        _require_expected(wish, root)
+        click.echo("\n".join(root.lines()))
+        click.echo("\nEarlier history is not judged: all later trust rests on this commit and this digest.")
+        _confirm(wish, "Is this the root that you trust?")
+        tenant = replace(wish.tenant, root=root.commit.id, policy_digest=root.digest)
+        rules = _rules_for(root, path=tenant.path)
+    async with connected(wish.target) as client:
+        mapper = Mapper(client)
+        if wish.install:
+            await _install(client, mapper, wish=wish, objects=product_objects(), manager=PRODUCT_MANAGER)
+            await established(client, mapper)
+        admission = await client.find(f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps/{ADMISSION}")
+        objects = tuple(tenant_objects(tenant, sync_accounts=sync_accounts_of(admission)))
+        await _install(client, mapper, wish=wish, objects=objects, manager=TENANT_MANAGER)
+    _write_next_steps(tenant, rules)
+
+
+def _require_expected(wish: Wish, root: Introduction) -> None:
+    for name, expected, found in (
+        ("commit", wish.expect_commit, root.commit.id),
+        ("policy digest", wish.expect_digest, root.digest),
+    ):
+        if expected and expected != found:
+            raise Refused(
+                f"the {name} is {found}, expected was {expected}",
+                code=ErrorCode.POLICY_INVALID,
+                subject=wish.remote.branch,
+                hint="find out who changed the branch before you trust it",
+            )
+
+
+def _confirm(wish: Wish, question: str) -> None:
+    if wish.confirmed:
+        return
+    if not sys.stdin.isatty():
+        raise Refused(
+            "there is nobody to ask",
+            code=ErrorCode.USAGE,
+            hint="in a script give --expect-commit, --expect-digest and --yes",
+        )
+    click.confirm(question, abort=True)
+
+
+async def _install(
+    client: KubeClient, mapper: Mapper, *, wish: Wish, objects: Iterable[JsonObject], manager: str
+) -> None:
+    """Show what would change, ask once, apply.  What is equal is not touched."""
+    due = [found for wanted in objects if (found := await _difference(client, mapper, wanted)).changes]
+    for found in due:
+        click.echo(f"{'create' if found.before is None else 'change'}  {found.id}")
+        for line in found.lines():
+            click.echo(f"          {line}")
+    if any(found.before is not None for found in due):
+        _confirm(wish, "Change what is there?")
+    for found in due:
+        if text_at(found.after, "kind") == "GitSource":
+            await established(client, mapper)
+        await put(client, mapper, wanted=found.after, manager=manager)
+
+
+async def _difference(client: KubeClient, mapper: Mapper, wanted: JsonObject) -> Difference:
+    try:
+        return await difference(client, mapper, wanted=wanted)
+    except KindNotServed:
+        # Its definition is among the objects that come first.
+        return Difference(ObjectId.of(wanted), None, wanted)
+
+
+def _rules_for(root: Introduction, *, path: str) -> tuple[JsonObject, ...]:
+    """The least rights for the documents of the root; kinds whose plural nobody knows yet are left out."""
+    with ObjectStore.open(root.store) as store:
+        found = load_set(store, tree=root.commit.tree, path=path, cache=DocumentCache())
+    catalog = SchemaCatalog(crds=(document for document in found.documents if is_crd(document)))
+    return required_rules((document.gvk, catalog.plural_of(document.gvk)) for document in found.documents)
+
+
+def _write_next_steps(tenant: Tenant, rules: tuple[JsonObject, ...]) -> None:
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"{tenant.namespace}-{tenant.service_account}"},
+        "rules": list(rules),
+    }
+    sync = yaml.safe_dump(sync_document(tenant), sort_keys=False)
+    click.echo(f"\nGitSource and Sync {tenant.namespace}/{tenant.source} are there.  What is left to you:")
+    click.echo(f"\n1. {tenant.account} needs at least these rights, by a ClusterRole and a binding:\n")
+    click.echo(_indented(yaml.safe_dump(role, sort_keys=False)))
+    click.echo(
+        f"2. The Sync belongs into Git, below {tenant.path or 'the root'}, so that its consents come from there:\n"
+    )
+    click.echo(_indented(sync))
+    click.echo(f"3. `gitops-ctl status -n {tenant.namespace} --watch` shows how it goes.")
+
+
+def _indented(text: str) -> str:
+    return "".join(f"   {line}\n" for line in text.splitlines())

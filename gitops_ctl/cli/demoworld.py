@@ -1,0 +1,249 @@
+"""The world of the demo: control plane, Git server, people, pinned source and manager; everything goes with the context."""
+
+import shutil
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitops_ctl.api.manifests import manifest
+from gitops_ctl.api.names import POLICY_PATH, SYSTEM_NAMESPACE
+from gitops_ctl.cli.installing import (
+    MANAGER_ACCOUNT,
+    PRODUCT_MANAGER,
+    TENANT_MANAGER,
+    Tenant,
+    established,
+    product_objects,
+    put,
+    tenant_objects,
+)
+from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
+from gitops_ctl.core.canonical import digest_bytes
+from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.conditions import condition_of
+from gitops_ctl.core.errors import TerminalError
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, objects_at, text_at
+from gitops_ctl.documents.loader import load
+from gitops_ctl.kube.config import load_cluster
+from gitops_ctl.kube.mapper import Mapper
+from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.local.certificates import Authority
+from gitops_ctl.local.controlplane import Options, issue_kubeconfig
+from gitops_ctl.local.gitserver import GitServer, Login
+from gitops_ctl.local.progress import progress_for
+from gitops_ctl.local.state import SystemFolder, SystemState, state_home
+from gitops_ctl.local.supervise import Family, ProcessSpec
+from gitops_ctl.local.system import Provider, Request, bring_up, take_down
+from gitops_ctl.local.workshop import Workshop, run_kubectl
+
+NAMESPACE = "team-network"
+NAME = "lab"
+ACCOUNT = "applier"
+_LOGIN = Login("controller", "only-for-the-demo")
+_DEADLINE_S = 90.0
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class DemoWorld:
+    """What the steps of the demo act on and look at."""
+
+    client: KubeClient
+    kubeconfig: Path
+    binary: Path
+    workshop: Workshop
+    logs: Path
+    say: Callable[[str], None]
+
+    async def source(self) -> JsonObject:
+        return await self.client.find(GIT_SOURCE.path(NAMESPACE, NAME)) or EMPTY
+
+    async def sync(self) -> JsonObject:
+        return await self.client.find(SYNC.path(NAMESPACE, NAME)) or EMPTY
+
+    async def until(self, claim: str, holds: Callable[[], Awaitable[bool]]) -> float:
+        """Wait until the claim holds; gives the seconds that it took.
+
+        Raises:
+            TerminalError: it did not come within the deadline; the message names what the objects say instead.
+        """
+        clock = self.client.clock
+        start_s = clock.boot_s()
+        while not await holds():
+            if clock.boot_s() - start_s > _DEADLINE_S:
+                ready = [_ready_text(await self.source()), _ready_text(await self.sync())]
+                raise TerminalError(
+                    f"{claim}: not within {_DEADLINE_S:g} s; source: {ready[0]}; sync: {ready[1]}",
+                    code=ErrorCode.LOCAL_SYSTEM,
+                    subject=str(self.logs),
+                )
+            await clock.sleep(_POLL_S)
+        self.say(f"   {claim}")
+        return clock.boot_s() - start_s
+
+    def head(self) -> str:
+        """The commit that the checkout is at."""
+        return self.workshop.git("rev-parse", "HEAD").strip()
+
+    def kubectl(self, *arguments: str) -> None:
+        """Run kubectl as a person would, and show command and output."""
+        self.say(f"   $ kubectl {' '.join(arguments)}")
+        for line in run_kubectl(self.binary, *arguments, kubeconfig=self.kubeconfig).splitlines():
+            self.say(f"   {line}")
+
+    def copy(self, *folders: str) -> None:
+        """Bring folders of the example repository into the checkout."""
+        for folder in folders:
+            shutil.copytree(manifest("examples-repo") / folder, self.workshop.checkout / folder, dirs_exist_ok=True)
+
+    def show_commit(self, commit: str) -> None:
+        """One line of git about a commit, with the signature's own verdict left to the controller."""
+        self.say("   $ git log -1 --format='%h %an: %s'")
+        self.say(f"   {self.workshop.git('log', '-1', '--format=%h %an: %s', commit).strip()}")
+
+
+def _ready_text(tree: JsonObject) -> str:
+    ready = condition_of(object_at(tree, "status"), "Ready") or EMPTY
+    return f"{text_at(ready, 'status')} {text_at(ready, 'reason')} {text_at(ready, 'message')}".strip() or "nothing yet"
+
+
+@asynccontextmanager
+async def demo_world(*, say: Callable[[str], None]) -> AsyncIterator[DemoWorld]:
+    """Start everything in a folder of its own; nothing of it is left when the context ends.
+
+    Raises:
+        GitopsError: a tool, disk or memory is short, or something did not start.
+    """
+    folder = SystemFolder(state_home() / "demo")
+    await take_down(folder, purge=True)
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(take_down, folder, purge=True)
+        request = Request(directory=folder.path, provider=Provider.PROCESSES, options=Options(nodes=1, durable=False))
+        with progress_for(sys.stderr) as progress:
+            state = await bring_up(request, progress=progress, clock=clock)
+        say(f"control plane: Kubernetes {state.version} at {state.url}")
+        authority = Authority(folder.certs, "git-ca", clock=clock)
+        server = GitServer.start(folder.path / "repositories", certificate=authority.server("git"), login=_LOGIN)
+        stack.callback(server.stop)
+        workshop = Workshop(folder.path, authority.certificate_path, _LOGIN)
+        url = server.create("network")
+        say(f"Git server: {url}")
+        root, digest = first_commits(workshop, url)
+        config = await load_cluster(Path(state.kubeconfig), allow_exec=False)
+        client = await stack.enter_async_context(KubeClient(config, component="demo", clock=clock))
+        await install(client, tenant=demo_tenant(url, root, digest, ca=authority.certificate_path.read_text()))
+        family = Family()
+        stack.push_async_callback(family.stop)
+        await family.spawn(manager_process(folder, state))
+        say("manager: started with its own account and its shipped rights")
+        yield DemoWorld(client, Path(state.kubeconfig), Path(state.kubectl), workshop, folder.logs, say)
+
+
+def first_commits(workshop: Workshop, url: str) -> tuple[str, str]:
+    """The policy and the platform's documents, signed and pushed; gives the root commit and the policy's digest."""
+    workshop.start(url)
+    example = manifest("examples-repo")
+    policy = policy_with_keys((example / POLICY_PATH).read_text(encoding="utf-8"), workshop)
+    target = workshop.checkout / POLICY_PATH
+    target.parent.mkdir(parents=True)
+    target.write_text(policy, encoding="utf-8")
+    shutil.copy(example / "README.md", workshop.checkout / "README.md")
+    root = workshop.commit("Begin: who may change what", author="policy-admin-a")
+    for name in ("namespaces", "rbac", "policies", "crds", "workloads"):
+        shutil.copytree(example / "clusters/lab" / name, workshop.checkout / "clusters/lab" / name)
+    workshop.commit("Add namespaces, roles, network policies and the collector", author="platform-author")
+    workshop.push()
+    return root, digest_bytes(target.read_bytes())
+
+
+def policy_with_keys(text: str, workshop: Workshop) -> str:
+    """The example policy with a fresh key for each person in place of the printed ones."""
+    (document,) = load(text.encode(), file=POLICY_PATH).documents
+    for person in objects_at(document.tree, "people"):
+        for key in objects_at(person, "keys"):
+            text = text.replace(text_at(key, "ssh"), workshop.person(text_at(person, "name")).public_key)
+    return text
+
+
+def demo_tenant(url: str, root: str, digest: str, *, ca: str) -> Tenant:
+    """What bootstrap would be told: the pinned root, the login of the Git server and its authority."""
+    return Tenant(
+        namespace=NAMESPACE,
+        source=NAME,
+        sync=NAME,
+        url=url,
+        branch="main",
+        path="clusters/lab",
+        service_account=ACCOUNT,
+        root=root,
+        policy_digest=digest,
+        credentials={"username": _LOGIN.user, "password": _LOGIN.password},
+        ca=ca,
+        interval="5s",
+    )
+
+
+async def install(client: KubeClient, *, tenant: Tenant) -> None:
+    """What bootstrap does, and the rights that a person gives to the Sync's account."""
+    mapper = Mapper(client)
+    for wanted in product_objects():
+        # The manager runs as a process of this machine, so its Deployment is left out.
+        if text_at(wanted, "kind") != "Deployment":
+            await put(client, mapper, wanted=wanted, manager=PRODUCT_MANAGER)
+    await established(client, mapper)
+    for wanted in tenant_objects(tenant):
+        await put(client, mapper, wanted=wanted, manager=TENANT_MANAGER)
+    for wanted in applier_rights(tenant):
+        await put(client, mapper, wanted=wanted, manager=TENANT_MANAGER)
+
+
+def applier_rights(tenant: Tenant) -> tuple[JsonObject, ...]:
+    """What the documents of the example need; who applies roles must hold them or may escalate."""
+    name = f"{tenant.namespace}-{tenant.service_account}"
+    verbs = ["get", "create", "patch", "delete"]
+    rules = [
+        {"apiGroups": [""], "resources": ["namespaces", "configmaps", "services", "serviceaccounts"], "verbs": verbs},
+        {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": verbs},
+        {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": verbs},
+        {
+            "apiGroups": ["rbac.authorization.k8s.io"],
+            "resources": ["roles", "rolebindings"],
+            "verbs": [*verbs, "bind", "escalate"],
+        },
+        {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": verbs},
+        {"apiGroups": ["lab.example.net"], "resources": ["accessports"], "verbs": verbs},
+    ]
+    role: JsonObject = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": rules,
+    }
+    binding: JsonObject = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": tenant.service_account, "namespace": tenant.namespace}],
+    }
+    return role, binding
+
+
+def manager_process(folder: SystemFolder, state: SystemState) -> ProcessSpec:
+    """The manager as a child of this process, under the identity that the chart gives it; never system:masters."""
+    account = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{MANAGER_ACCOUNT}"
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{SYSTEM_NAMESPACE}", "system:authenticated")
+    kubeconfig = issue_kubeconfig(folder, "manager", server=state.url, user=account, groups=groups, clock=SystemClock())
+    argv = (
+        sys.executable,
+        "-m",
+        "gitops_ctl",
+        "manager",
+        f"--kubeconfig={kubeconfig}",
+        f"--cache-dir={folder.path / 'cache'}",
+    )
+    return ProcessSpec("manager", argv, folder.logs / "manager.log", grace_s=20.0)

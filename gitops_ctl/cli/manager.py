@@ -1,0 +1,246 @@
+"""`gitops-ctl manager`: the controllers in one process, one leader by Lease.
+
+Order at the start: the definitions of the cluster are checked, the endpoints listen, then the process waits for the Lease.
+Order at the end: no further pass begins, running ones finish and write what they record, then the Lease is released.  A process
+that lost the Lease stops and exits with 1; it never leads again (fault H13).
+"""
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from gitops_ctl.api.compat import require_fields
+from gitops_ctl.api.crd import crd_of
+from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.names import SYSTEM_NAMESPACE
+from gitops_ctl.cli.documents import document_loader
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import BlockedError, NotFound
+from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.documents.index import DocumentCache
+from gitops_ctl.git.repository import CloneCache
+from gitops_ctl.git.transport import ChildTransport
+from gitops_ctl.kube.config import load_cluster
+from gitops_ctl.kube.events import EventRecorder
+from gitops_ctl.kube.lease import Leader, LeaseTiming
+from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.source.room import Options as SourceOptions
+from gitops_ctl.source.room import SourceRoom
+from gitops_ctl.source.webhook import webhook_app
+from gitops_ctl.sync.room import Options as SyncOptions
+from gitops_ctl.sync.room import SyncRoom
+from gitops_ctl.telemetry.endpoints import Endpoints, health_app, metrics_app
+from gitops_ctl.telemetry.logs import configure_logs, logger
+from gitops_ctl.telemetry.metrics import Metrics
+from gitops_ctl.trust.provenance import AcceptedRevisions
+
+LEASE_NAME = "gitops-ctl-manager"
+
+log = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the command line decides.  Empty addresses are not served."""
+
+    kubeconfig: Path | None
+    context: str | None
+    namespace: str
+    identity: str
+    cache: Path
+    allow_file: bool
+    health: str
+    metrics: str
+    webhook: str
+    lease: LeaseTiming
+
+
+@click.command()
+@click.option("--kubeconfig", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Outside of a pod.")
+@click.option("--context", help="Context of the kubeconfig.")
+@click.option("--namespace", default=SYSTEM_NAMESPACE, show_default=True, help="Where the Lease is.")
+@click.option("--identity", help="Name of this replica in the Lease; host and process when left out.")
+@click.option(
+    "--cache-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("/var/cache/gitops-ctl"),
+    show_default=True,
+    help="Clones of the sources; can be removed at any time.",
+)
+@click.option("--allow-file-urls", is_flag=True, help="Accept file:// sources; for one machine only.")
+@click.option("--health-address", default="127.0.0.1:0", show_default=True)
+@click.option("--metrics-address", default="", help="Serve /metrics here; off when left out.")
+@click.option("--webhook-address", default="", help="Take push webhooks here; off when left out.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+@click.option("--lease-duration", default=15.0, show_default=True, help="Seconds; the renew deadline is two thirds.")
+def manager(  # noqa: PLR0913  each is an option
+    *,
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str,
+    identity: str | None,
+    cache_dir: Path,
+    allow_file_urls: bool,
+    health_address: str,
+    metrics_address: str,
+    webhook_address: str,
+    log_level: str,
+    lease_duration: float,
+) -> int:
+    """Run the controllers until SIGTERM."""
+    configure_logs(json_lines=not sys.stderr.isatty(), level=log_level)
+    settings = Settings(
+        kubeconfig=kubeconfig,
+        context=context,
+        namespace=namespace,
+        identity=f"{identity or f'{socket.gethostname()}-{os.getpid()}'}/{secrets.token_hex(4)}",
+        cache=cache_dir,
+        allow_file=allow_file_urls,
+        health=health_address,
+        metrics=metrics_address,
+        webhook=webhook_address,
+        lease=lease_timing(lease_duration),
+    )
+    return asyncio.run(run_manager(settings))
+
+
+def lease_timing(duration_s: float) -> LeaseTiming:
+    """Timing in the proportions of gitops.md, section 13, around another duration."""
+    return LeaseTiming(
+        duration_s=duration_s,
+        renew_deadline_s=duration_s * 2 / 3,
+        retry_s=duration_s * 2 / 15,
+        call_s=duration_s * 4 / 15,
+    )
+
+
+async def run_manager(settings: Settings) -> int:
+    """Run until a signal (0) or until the Lease is lost (1).
+
+    Raises:
+        GitopsError: the cluster cannot be reached or its definitions are older than this release; nothing was started.
+    """
+    settings.cache.mkdir(parents=True, exist_ok=True)
+    config = await load_cluster(settings.kubeconfig, settings.context, allow_exec=False)
+    async with KubeClient(config, component="manager") as client:
+        await require_definitions(client)
+        leader = Leader(
+            client, namespace=settings.namespace, name=LEASE_NAME, identity=settings.identity, timing=settings.lease
+        )
+        events = EventRecorder(client, instance=settings.identity)
+        revisions = AcceptedRevisions()
+        clones = CloneCache(settings.cache)
+        sources = SourceRoom(
+            client,
+            git=ChildTransport(),
+            clones=clones,
+            revisions=revisions,
+            events=events,
+            documents=DocumentCache(),
+            options=SourceOptions(allow_file=settings.allow_file, require=leader.require),
+        )
+
+        def emit(tree: JsonObject, kind: str, reason: str, note: str) -> None:
+            events.emit(
+                tree, type="Warning" if kind == "Warning" else "Normal", reason=reason, action="Sync", note=note
+            )
+
+        options = SyncOptions(emit=emit, require=leader.require, draw=client.draw)
+        async with (
+            SyncRoom(
+                client, revisions=revisions, load=document_loader(DocumentCache(), clones=clones), options=options
+            ) as syncs,
+            _endpoints(settings, leader=leader, sources=sources, syncs=syncs, client=client),
+        ):
+            return await _lead(leader, sources=sources, syncs=syncs, events=events)
+
+
+async def require_definitions(client: KubeClient) -> None:
+    """Check that the cluster's definitions of our kinds have every field of this release.
+
+    Raises:
+        BlockedError: one is missing.  Refused: one lacks a field.
+    """
+    for kind in KINDS:
+        needed = crd_of(kind)
+        name = text_at(needed, "metadata", "name")
+        try:
+            served = await client.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+        except NotFound as error:
+            raise BlockedError(
+                "the definition is not installed",
+                code=ErrorCode.CRD_OUTDATED,
+                subject=f"CustomResourceDefinition/{name}",
+            ) from error
+        require_fields(served, needed=needed)
+
+
+async def _lead(leader: Leader, *, sources: SourceRoom, syncs: SyncRoom, events: EventRecorder) -> int:
+    """Wait for the Lease, work, and leave in order."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    holding = asyncio.create_task(leader.run(), name="lease")
+    telling = asyncio.create_task(events.run(), name="events")
+    ends = [
+        asyncio.create_task(asked.wait(), name="signal"),
+        asyncio.create_task(leader.lost.wait(), name="lease lost"),
+    ]
+    leading = asyncio.create_task(leader.leading.wait(), name="leading")
+    try:
+        await asyncio.wait([leading, holding, *ends], return_when=asyncio.FIRST_COMPLETED)
+        if leading.done() and not any(end.done() for end in ends):
+            log.info("leading", identity=leader.identity)
+            await _work(sources, syncs, until=[*ends, holding])
+        lost = leader.lost.is_set() or (holding.done() and not asked.is_set())
+        if holding.done() and not holding.cancelled() and (error := holding.exception()) is not None:
+            raise error
+        return 1 if lost else 0
+    finally:
+        for task in (leading, *ends, telling, holding):
+            task.cancel()
+        await asyncio.gather(leading, *ends, telling, holding, return_exceptions=True)
+        await leader.release()
+
+
+async def _work(sources: SourceRoom, syncs: SyncRoom, *, until: list["asyncio.Task[object]"]) -> None:
+    """Run both rooms until one of `until` ends, then let their passes finish."""
+    rooms = [asyncio.create_task(sources.run(), name="sources"), asyncio.create_task(syncs.run(), name="syncs")]
+    await asyncio.wait([*rooms, *until], return_when=asyncio.FIRST_COMPLETED)
+    sources.stop()
+    syncs.stop()
+    await asyncio.gather(*rooms)
+
+
+def _endpoints(
+    settings: Settings, *, leader: Leader, sources: SourceRoom, syncs: SyncRoom, client: KubeClient
+) -> Endpoints:
+    metrics = Metrics()
+    apps = {"health": (health_app(is_ready=lambda: not leader.lost.is_set()), settings.health)}
+    if settings.metrics:
+        apps["metrics"] = (
+            metrics_app(metrics, refresh=_gauges(metrics, sources=sources, syncs=syncs)),
+            settings.metrics,
+        )
+    if settings.webhook:
+        app = webhook_app(secret_of=sources.controller.webhook_secret, trigger=sources.poke, clock=client.clock)
+        apps["webhook"] = (app, settings.webhook)
+    return Endpoints(apps)
+
+
+def _gauges(metrics: Metrics, *, sources: SourceRoom, syncs: SyncRoom) -> Callable[[], None]:
+    def refresh() -> None:
+        for name, queue in (("gitsource", sources.queue), ("sync", syncs.queue)):
+            depth = sum(value for key, value in queue.gauges().items() if key.startswith("depth_"))
+            metrics.queue_depth.labels(name).set(depth)
+
+    return refresh

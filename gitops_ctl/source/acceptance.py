@@ -1,0 +1,105 @@
+"""What a poll and a verdict make of the facts of a source.  Pure: the durable record moves here and nowhere else."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from gitops_ctl.api.gitops import GitSource
+from gitops_ctl.git.fetching import RemoteTip
+from gitops_ctl.source.judging import Judged
+from gitops_ctl.source.model import Acceptance, Facts, Observed, Refusal
+from gitops_ctl.source.summarise import ACCEPTED
+from gitops_ctl.trust.chain import VERIFIER_VERSION, RangeRequest, RangeVerdict, Root
+
+
+def observe(facts: Facts, *, commit: str, now: datetime) -> Facts:
+    """The facts after a poll that found `commit`: when it is new, this moment is when it was first seen.
+
+    Args:
+        facts: of the pass.
+        commit: what the ref names at the server.
+        now: wall clock; kept in whole seconds, as it is stored.
+    """
+    seen = facts.observed if facts.observed is not None and facts.observed.revision == commit else None
+    observed = seen or Observed(commit, now.replace(microsecond=0))
+    return replace(facts, observed=observed, first_seen=facts.first_seen.observed(commit, at=observed.at))
+
+
+def range_request(source: GitSource, *, facts: Facts, tip: RemoteTip, url: str, now: datetime) -> RangeRequest:
+    """What to judge: from what is accepted, under what it was accepted, to the tip.
+
+    Args:
+        source: has `spec.trust`.
+        facts: of the pass, with the tip observed.
+        tip: of this poll.
+        url: for messages, without user info.
+        now: wall clock.
+    """
+    trust, accepted = source.spec.trust, facts.accepted
+    assert trust is not None
+    assert tip.commit is not None
+    ref = source.spec.ref
+    return RangeRequest(
+        url=url,
+        ref=f"refs/heads/{ref.branch}" if ref.branch else f"refs/tags/{ref.tag}",
+        root=Root(trust.root.commit, trust.root.policy_digest),
+        accepted=accepted.revision if accepted else None,
+        tip=tip.commit,
+        first_seen=facts.first_seen,
+        now=now,
+        tag=tip.tag,
+        policy_path=trust.policy_path,
+        limit=source.spec.limits.commits_per_pass,
+        accepted_root=accepted.root if accepted else None,
+        accepted_key_set_digest=accepted.key_set_digest if accepted else None,
+        accepted_verifier_version=accepted.verifier_version if accepted else None,
+    )
+
+
+def judged_facts(facts: Facts, *, judged: Judged, request: RangeRequest) -> Facts:
+    """The facts after the verdict.  The accepted record moves only when effects are allowed."""
+    verdict = judged.verdict
+    message = verdict.message
+    if verdict.verdict == ACCEPTED:
+        message = f"{verdict.accepted} is accepted; judged: {verdict.objects_judged}"
+    return replace(
+        facts,
+        accepted=_acceptance(facts.accepted, judged=judged, request=request),
+        verdict=verdict.verdict,
+        message=message,
+        pending=verdict.pending,
+        effects_allowed=verdict.effects_allowed,
+        refusal=_refusal(verdict),
+    )
+
+
+def _refusal(verdict: RangeVerdict) -> Refusal | None:
+    refused = verdict.refused
+    if refused is None:
+        return None
+    return Refusal(
+        commit=refused.commit,
+        reason=refused.reason,
+        message=refused.message,
+        path=refused.path,
+        verb=refused.verb,
+        rule=refused.rule,
+        hint=refused.hint,
+    )
+
+
+def _acceptance(before: Acceptance | None, *, judged: Judged, request: RangeRequest) -> Acceptance | None:
+    """The record to store; the old one, with its time, when nothing in it changed."""
+    verdict = judged.verdict
+    if verdict.accepted is None or not judged.tree or not verdict.effects_allowed:
+        return before
+    found = Acceptance(
+        revision=verdict.accepted,
+        tag=(request.tag or "") if verdict.accepted == request.tip else "",
+        policy_digest=verdict.policy_digest,
+        key_set_digest=verdict.key_set_digest,
+        root=request.root.commit,
+        verifier_version=VERIFIER_VERSION,
+        at=request.now.replace(microsecond=0),
+        reviews=before.reviews if before else (),
+    )
+    return before if before is not None and replace(found, at=before.at) == before else found

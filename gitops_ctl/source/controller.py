@@ -1,0 +1,363 @@
+"""The GitSource controller: poll, fetch, judge, record, hand over; one pass per source at a time.
+
+The order that everything rests on: the accepted revision is written to the status first and handed to the Syncs second
+(gitops.md, section 4.5), so that no effect can come from a revision that a restarted manager would not know.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Protocol
+
+import structlog
+
+from gitops_ctl.api.gitops import GitSource, parse_git_source
+from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, FIELD_MANAGER_STATUS
+from gitops_ctl.core.clock import Clock
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.duration import to_seconds
+from gitops_ctl.core.errors import BlockedError, GitopsError, InternalError, NotFound
+from gitops_ctl.core.ids import NamespacedName
+from gitops_ctl.core.jsonvalue import JsonObject, int_at, object_at, text_at
+from gitops_ctl.documents.index import DocumentCache
+from gitops_ctl.git.repository import CloneCache, Collector, Snapshot
+from gitops_ctl.git.transport import FetchLimits, FetchRequest, GitTransport, Ref, RemoteTip
+from gitops_ctl.git.tree import TreeLimits
+from gitops_ctl.git.url import GitUrl, parse_url
+from gitops_ctl.kube.events import EventRecorder
+from gitops_ctl.kube.mapper import Resource
+from gitops_ctl.kube.statuswriter import write_status
+from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.source import access
+from gitops_ctl.source.acceptance import judged_facts, observe, range_request
+from gitops_ctl.source.durable import acceptance_of, first_seen_of, observed_of
+from gitops_ctl.source.judging import Judged, SourceCaches, judge
+from gitops_ctl.source.model import Facts
+from gitops_ctl.source.plan import PENDING_RETRY_S, next_poll_s, retry_s, stale_after_s
+from gitops_ctl.source.summarise import ACCEPTED, IN_PROGRESS, error_text, status_of
+from gitops_ctl.trust.chain import VERIFIER_VERSION, VerdictCache
+from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions
+
+PROGRESS_EVERY_S: Final = 10.0
+"""A long range writes its counters at most this often (gitops.md, section 12.2)."""
+
+_NOT_TRUSTED: Final = ErrorCode.SOURCE_NOT_TRUSTED.reason
+
+log = structlog.get_logger(__name__)
+
+Lookup = Callable[[NamespacedName], JsonObject | None]
+
+
+class Git(GitTransport, Collector, Protocol):
+    """What a source needs of Git: ask, fetch, and keep the copy small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything that a pass reaches the world through."""
+
+    client: KubeClient
+    resource: Resource
+    git: Git
+    clones: CloneCache
+    revisions: AcceptedRevisions
+    events: EventRecorder
+    clock: Clock
+    draw: Callable[[], float]
+    require_leader: Callable[[], None]
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What is remembered about one source between passes; a restart begins with the status alone.
+
+    Attributes:
+        judged: inputs of the last verdict that does not clear by itself; the same inputs are not judged twice.
+        lease: keeps the generation of the copy that the Syncs read.
+        since_s: boot clock of the last successful poll, or of the first pass.
+    """
+
+    uid: str
+    caches: SourceCaches
+    facts: Facts
+    generation: int = -1
+    failures: int = 0
+    poll_due_s: float = 0.0
+    poked: bool = False
+    since_s: float = 0.0
+    judged: tuple[object, ...] = ()
+    progress_s: float = float("-inf")
+    lease: Snapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """What a pass found: facts for the status, and what to hand over when they are stored."""
+
+    facts: Facts
+    judged: Judged | None = None
+    request: FetchRequest | None = None
+
+
+class SourceController:
+    """Reconciles GitSources.  `poke` asks for a poll now: what webhooks do."""
+
+    def __init__(self, ports: Ports, *, lookup: Lookup, documents: DocumentCache, allow_file: bool = False) -> None:
+        """`lookup` reads the informer's cache; `documents` is shared with the Syncs; `allow_file` is the local flag."""
+        self._ports = ports
+        self._lookup = lookup
+        self._documents = documents
+        self._allow_file = allow_file
+        self._memories: dict[NamespacedName, _Memory] = {}
+
+    def poke(self, key: NamespacedName) -> None:
+        """The next pass of this source polls, whatever its interval says."""
+        if (memory := self._memories.get(key)) is not None:
+            memory.poked = True
+
+    async def webhook_secret(self, key: NamespacedName) -> bytes | None:
+        """The secret that a delivery for this source must be signed with; None when it takes none."""
+        tree = self._lookup(key)
+        if tree is None:
+            return None
+        try:
+            return await access.read_webhook_secret(self._ports.client, source=parse_git_source(tree))
+        except GitopsError as error:
+            log.warning("webhook secret not read", source=str(key), code=error.code.label)
+            return None
+
+    async def reconcile(self, key: NamespacedName) -> float | None:
+        """One pass; gives the seconds until the next one.
+
+        Raises:
+            Refused: the object has wrong fields; nothing can be said in its status.
+            TransientError, Conflict: the status could not be written; nothing was handed over.
+        """
+        tree = self._lookup(key)
+        if tree is None or text_at(tree, "metadata", "deletionTimestamp"):
+            self._forget(key)
+            return None
+        source = parse_git_source(tree)
+        generation = int_at(tree, "metadata", "generation")
+        memory = self._memory_of(key, source, uid=text_at(tree, "metadata", "uid"))
+        requested = text_at(tree, "metadata", "annotations", ANNOTATION_REQUESTED_AT)
+        if not self._is_due(memory, generation=generation, requested=requested):
+            return max(0.0, memory.poll_due_s - self._ports.clock.boot_s())
+        memory.poked, memory.generation = False, generation
+        facts = replace(
+            memory.facts,
+            trusted=source.spec.trust is not None,
+            suspended=source.spec.suspend,
+            requested_at=requested or memory.facts.requested_at,
+            error=None,
+        )
+        found, delay_s = await self._attempt(key, source=source, memory=memory, facts=facts)
+        await self._record(tree, source=source, facts=found.facts, memory=memory)
+        memory.facts = found.facts
+        if source.spec.trust is None and self._ports.revisions.state(key) != _NOT_TRUSTED:
+            self._ports.revisions.withdraw(key, reason=_NOT_TRUSTED)
+        if found.judged is not None and found.request is not None:
+            self._hand_over(tree, found, memory=memory)
+            memory.judged = () if found.facts.pending else self._inputs(generation, found.facts, found.judged)
+        memory.poll_due_s = self._ports.clock.boot_s() + delay_s
+        return delay_s
+
+    def _forget(self, key: NamespacedName) -> None:
+        memory = self._memories.pop(key, None)
+        self._ports.revisions.withdraw(key, reason=ErrorCode.SOURCE_NOT_FOUND.reason)
+        if memory is not None and memory.lease is not None:
+            memory.lease.close()
+
+    def _memory_of(self, key: NamespacedName, source: GitSource, *, uid: str) -> _Memory:
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != uid:
+            status = source.status
+            facts = Facts(
+                trusted=source.spec.trust is not None,
+                first_seen=first_seen_of(status),
+                observed=observed_of(status),
+                accepted=acceptance_of(status),
+                requested_at=status.last_handled_reconcile_at or "",
+            )
+            caches = SourceCaches(VerdictCache(), self._documents)
+            memory = _Memory(uid, caches, facts, since_s=self._ports.clock.boot_s())
+            self._memories[key] = memory
+        return memory
+
+    def _is_due(self, memory: _Memory, *, generation: int, requested: str) -> bool:
+        return (
+            memory.poked
+            or memory.generation != generation
+            or requested not in ("", memory.facts.requested_at)
+            or self._ports.clock.boot_s() >= memory.poll_due_s
+        )
+
+    async def _attempt(
+        self, key: NamespacedName, *, source: GitSource, memory: _Memory, facts: Facts
+    ) -> tuple[_Pass, float]:
+        """What this pass found and the seconds until the next; no error of the world leaves."""
+        interval_s = to_seconds(source.spec.interval)
+        try:
+            found = await self._pass(source, memory=memory, facts=facts)
+            memory.failures = 0
+            delay_s = self._pace(found.facts, interval_s=interval_s)
+        except InternalError:
+            raise
+        except GitopsError as error:
+            memory.failures += 1
+            if error.code is ErrorCode.REPOSITORY_DAMAGED:
+                self._ports.clones.discard(self._repository(source, parse_url(source.spec.url, allow_file=True)))
+            found = _Pass(replace(facts, error=error))
+            delay_s = retry_s(error, failures=memory.failures, interval_s=interval_s, draw=self._ports.draw())
+            log.info("source not polled", source=str(key), code=error.code.label, error=error_text(error))
+        silent_s = self._ports.clock.boot_s() - memory.since_s
+        stale = not facts.suspended and silent_s > stale_after_s(interval_s)
+        return replace(found, facts=replace(found.facts, stale_since_s=silent_s if stale else None)), delay_s
+
+    def _pace(self, facts: Facts, *, interval_s: float) -> float:
+        delay_s = next_poll_s(interval_s, draw=self._ports.draw())
+        if facts.verdict == IN_PROGRESS:
+            return 0.0
+        return min(delay_s, PENDING_RETRY_S) if facts.pending else delay_s
+
+    async def _pass(self, source: GitSource, *, memory: _Memory, facts: Facts) -> _Pass:
+        request = await self._fetch_request(source)
+        if source.spec.suspend:
+            return await self._again(source, request, memory=memory, facts=facts)
+        tip = await self._ports.git.resolve(request)
+        if tip.commit is None:
+            ref = request.ref.full
+            raise NotFound(f"the server has no {ref}", code=ErrorCode.REF_NOT_FOUND, subject=request.url.display)
+        facts = observe(facts, commit=tip.commit, now=self._ports.clock.wall())
+        if memory.judged == (memory.generation, tip.commit, tip.tag, VERIFIER_VERSION):
+            memory.since_s = self._ports.clock.boot_s()
+            return _Pass(facts)
+        fetched = await self._ports.git.fetch(request)
+        memory.since_s = self._ports.clock.boot_s()
+        request = await self._collected(source, request, facts=facts)
+        tip = RemoteTip(fetched.tip, fetched.tag)
+        facts = observe(facts, commit=fetched.tip, now=self._ports.clock.wall())
+        return await self._judge(source, request, tip=tip, memory=memory, facts=facts)
+
+    @staticmethod
+    def _inputs(generation: int, facts: Facts, judged: Judged) -> tuple[object, ...]:
+        """Everything that a verdict depends on and that can change without a new process (fault X01)."""
+        assert facts.observed is not None
+        return (generation, facts.observed.revision, judged.tag, VERIFIER_VERSION)
+
+    async def _fetch_request(self, source: GitSource) -> FetchRequest:
+        spec, client = source.spec, self._ports.client
+        url = parse_url(spec.url, allow_file=self._allow_file)
+        return FetchRequest(
+            url=url,
+            repository=self._repository(source, url),
+            ref=Ref("branch", spec.ref.branch) if spec.ref.branch else Ref("tag", spec.ref.tag or ""),
+            known=spec.trust.root.commit if spec.trust else None,
+            credentials=await access.read_credentials(client, source=source),
+            ca=await access.read_authorities(client, source=source),
+            known_hosts=await access.read_known_hosts(client, source=source),
+            limits=FetchLimits(
+                objects=spec.limits.objects, bytes=spec.limits.bytes, timeout_s=to_seconds(spec.timeout)
+            ),
+            shallow_only=spec.trust is None,
+        )
+
+    def _repository(self, source: GitSource, url: GitUrl) -> Path:
+        secret = source.spec.credentials_secret_ref.name if source.spec.credentials_secret_ref else ""
+        # Two tenants share a copy only when both read the repository without credentials.
+        tenant = f"{source.metadata.namespace}/{secret}" if secret else ""
+        return self._ports.clones.path_for(url, tenant=tenant)
+
+    async def _collected(self, source: GitSource, request: FetchRequest, *, facts: Facts) -> FetchRequest:
+        """The same request on a smaller copy, when the present one has grown (fault G11)."""
+        root = (source.spec.trust.root.commit,) if source.spec.trust else ()
+        accepted = (facts.accepted.revision,) if facts.accepted else ()
+        git = self._ports.git
+        repository = await self._ports.clones.collect(request, keep=(*root, *accepted), collector=git)
+        return replace(request, repository=repository)
+
+    async def _again(self, source: GitSource, request: FetchRequest, *, memory: _Memory, facts: Facts) -> _Pass:
+        """While suspended nothing is fetched; what was accepted is handed over again after a restart."""
+        if facts.accepted is None or source.spec.trust is None or memory.judged:
+            return _Pass(facts)
+        if not request.repository.exists():
+            raise BlockedError(
+                f"{facts.accepted.revision} is not in the local copy, and nothing is fetched while suspended",
+                code=ErrorCode.SUSPENDED,
+            )
+        tip = RemoteTip(facts.accepted.revision, facts.accepted.tag or None)
+        return await self._judge(source, request, tip=tip, memory=memory, facts=facts)
+
+    async def _judge(
+        self, source: GitSource, request: FetchRequest, *, tip: RemoteTip, memory: _Memory, facts: Facts
+    ) -> _Pass:
+        if source.spec.trust is None:
+            return _Pass(replace(facts, verdict="", accepted=None, refusal=None, pending=False, message=""))
+        asked = range_request(source, facts=facts, tip=tip, url=request.url.display, now=self._ports.clock.wall())
+        limits = TreeLimits(entries=source.spec.limits.entries, depth=source.spec.limits.depth)
+        judged = await asyncio.to_thread(judge, request.repository, request=asked, caches=memory.caches, limits=limits)
+        return _Pass(judged_facts(facts, judged=judged, request=asked), judged, request)
+
+    async def _record(self, tree: JsonObject, *, source: GitSource, facts: Facts, memory: _Memory) -> None:
+        """Write the status, and say in an Event what changed; a long range is not told with every pass."""
+        now_s = self._ports.clock.boot_s()
+        moved = facts.accepted != memory.facts.accepted
+        if facts.verdict == IN_PROGRESS and not moved and now_s - memory.progress_s < PROGRESS_EVERY_S:
+            return
+        memory.progress_s = now_s
+        self._ports.require_leader()
+        status = status_of(
+            facts,
+            previous=object_at(tree, "status"),
+            generation=memory.generation,
+            interval_s=to_seconds(source.spec.interval),
+            now=self._ports.clock.wall(),
+        )
+        await write_status(self._ports.client, self._ports.resource, tree, status, manager=FIELD_MANAGER_STATUS)
+        self._tell(tree, facts=facts, before=memory.facts)
+
+    def _tell(self, tree: JsonObject, *, facts: Facts, before: Facts) -> None:
+        events = self._ports.events
+        if facts.accepted is not None and (
+            before.accepted is None or facts.accepted.revision != before.accepted.revision
+        ):
+            note = f"accepted {facts.accepted.revision}"
+            events.emit(tree, type="Normal", reason=ACCEPTED, action="Judge", note=note)
+        if facts.refusal is not None and facts.refusal != before.refusal and not facts.pending:
+            events.emit(tree, type="Warning", reason=facts.verdict, action="Judge", note=facts.refusal.message)
+        if facts.error is not None and (before.error is None or before.error.code is not facts.error.code):
+            note = error_text(facts.error)
+            events.emit(tree, type="Warning", reason=facts.error.reason, action="Fetch", note=note)
+        if facts.stale_since_s is not None and before.stale_since_s is None:
+            events.emit(
+                tree, type="Warning", reason="SourceStale", action="Fetch", note="no fetch has succeeded for long"
+            )
+
+    def _hand_over(self, tree: JsonObject, found: _Pass, *, memory: _Memory) -> None:
+        """Give the accepted revision to the Syncs; only after the status holds it."""
+        judged, request, accepted = found.judged, found.request, found.facts.accepted
+        assert judged is not None
+        assert request is not None
+        source = NamespacedName.of(tree)
+        if accepted is None or not judged.tree:
+            self._ports.revisions.withdraw(source, reason=ErrorCode.SOURCE_NOT_ACCEPTED.reason)
+            return
+        before, memory.lease = memory.lease, self._ports.clones.snapshot(request.repository)
+        self._ports.revisions.publish(
+            AcceptedRevision(
+                source=source,
+                uid=text_at(tree, "metadata", "uid"),
+                url=request.url.display,
+                ref=request.ref.full,
+                commit=accepted.revision,
+                tree=judged.tree,
+                store_path=request.repository,
+                provenance=judged.provenance,
+                generation=int_at(tree, "metadata", "generation"),
+                trusted=True,
+                effects_allowed=found.facts.effects_allowed,
+            )
+        )
+        if before is not None:
+            before.close()

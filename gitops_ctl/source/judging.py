@@ -1,0 +1,87 @@
+"""The part of a pass that reads objects: judge the range, then gather what a Sync will ask.  Runs in a thread of its own.
+
+It opens the store, works, and closes it; nothing but values leaves.  An `ObjectStore` and a `VerdictCache` are used by one
+thread at a time, which the caller sees to by running one pass per source.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gitops_ctl.core.errors import GitopsError
+from gitops_ctl.documents.index import DocumentCache, load_set
+from gitops_ctl.git.store import ObjectStore
+from gitops_ctl.git.tree import TreeLimits
+from gitops_ctl.trust.chain import RangeRequest, RangeVerdict, VerdictCache, judge_range
+from gitops_ctl.trust.introduced import provenance_of
+from gitops_ctl.trust.provenance import Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdict on a tip, and what is known about the accepted revision; `tree` is empty when there is none."""
+
+    verdict: RangeVerdict
+    tag: str | None = None
+    tree: str = ""
+    provenance: Provenance = field(default_factory=Provenance)
+
+
+@dataclass(slots=True)
+class SourceCaches:
+    """What a source keeps between passes; all of it can be dropped at any time."""
+
+    verdicts: VerdictCache
+    documents: DocumentCache
+    provenance: tuple[str, Provenance] | None = None
+    """The last accepted commit that answers were worked out for, and the answers."""
+
+
+def judge(path: Path, *, request: RangeRequest, caches: SourceCaches, limits: TreeLimits) -> Judged:
+    """Judge as much as one pass may, and prepare the accepted revision for its readers.
+
+    Args:
+        path: the bare repository.
+        request: what to judge, from where.
+        caches: of this source.
+        limits: bounds of a tree walk (spec.limits).
+
+    Raises:
+        Refused: the local copy is damaged, or the tree is larger than the limits.
+    """
+    with ObjectStore.open(path) as store:
+        verdict = judge_range(store, request=request, cache=caches.verdicts)
+        if verdict.accepted is None or not store.contains(verdict.accepted):
+            return Judged(verdict, request.tag)
+        tree = store.links(verdict.accepted).tree
+        provenance = _provenance(store, verdict.accepted, tree=tree, request=request, caches=caches, limits=limits)
+        return Judged(verdict, request.tag, tree, provenance)
+
+
+def _provenance(
+    store: ObjectStore,
+    commit: str,
+    *,
+    tree: str,
+    request: RangeRequest,
+    caches: SourceCaches,
+    limits: TreeLimits,
+) -> Provenance:
+    if caches.provenance is not None and caches.provenance[0] == commit:
+        return caches.provenance[1]
+    documents = load_set(store, tree=tree, cache=caches.documents, tree_limits=limits).documents
+    try:
+        found = provenance_of(
+            store,
+            request=request,
+            commit=commit,
+            documents=documents,
+            cache=caches.verdicts,
+            previous=caches.provenance,
+        )
+    except GitopsError:
+        # An earlier answer may belong to a history that is gone (a new root): begin without it.
+        if caches.provenance is None:
+            raise
+        found = provenance_of(store, request=request, commit=commit, documents=documents, cache=caches.verdicts)
+    caches.provenance = (commit, found)
+    return found

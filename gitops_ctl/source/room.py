@@ -1,0 +1,131 @@
+"""The running source room: informer, queue and workers put together; what the manager starts and stops.
+
+Woken by a GitSource that changes, by a webhook, and by the poll interval.  The writes of our own status wake nobody.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, GROUP, VERSION
+from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
+from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
+from gitops_ctl.documents.index import DocumentCache
+from gitops_ctl.git.repository import CloneCache
+from gitops_ctl.kube.asyncqueue import AsyncQueue
+from gitops_ctl.kube.cache import Change
+from gitops_ctl.kube.controller import Controller
+from gitops_ctl.kube.events import EventRecorder
+from gitops_ctl.kube.informer import Informer, Timing
+from gitops_ctl.kube.mapper import Resource
+from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.kube.workqueue import WorkQueue
+from gitops_ctl.source.controller import Git, Ports, SourceController
+from gitops_ctl.trust.provenance import AcceptedRevisions
+
+GIT_SOURCE: Final = Resource(GroupVersionKind(GROUP, VERSION, "GitSource"), "gitsources", namespaced=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the manager may choose.
+
+    Attributes:
+        workers: sources that are polled and judged at a time.
+        namespace: only sources of this namespace; empty for all.
+        allow_file: accept `file://` addresses; the local flag.
+        require: raises LeadershipLost when the manager may not write any more.
+    """
+
+    workers: int = 4
+    namespace: str = ""
+    allow_file: bool = False
+    require: Callable[[], None] = lambda: None
+    timing: Timing | None = None
+
+
+class SourceRoom:
+    """Polls, judges and hands over until `stop`."""
+
+    def __init__(  # noqa: PLR0913  each is a port of the manager
+        self,
+        client: KubeClient,
+        *,
+        git: Git,
+        clones: CloneCache,
+        revisions: AcceptedRevisions,
+        events: EventRecorder,
+        documents: DocumentCache,
+        options: Options | None = None,
+    ) -> None:
+        self._options = options or Options()
+        self._informer = Informer(
+            client, GIT_SOURCE, trim=_kept, namespace=self._options.namespace, timing=self._options.timing
+        )
+        queue: WorkQueue[NamespacedName] = WorkQueue(
+            workers=self._options.workers, tenant_of=lambda key: key.namespace, draw=client.draw
+        )
+        self.queue: AsyncQueue[NamespacedName] = AsyncQueue(queue, clock=client.clock)
+        ports = Ports(
+            client=client,
+            resource=GIT_SOURCE,
+            git=git,
+            clones=clones,
+            revisions=revisions,
+            events=events,
+            clock=client.clock,
+            draw=client.draw,
+            require_leader=self._options.require,
+        )
+        self.controller = SourceController(
+            ports, lookup=self._informer.cache.get, documents=documents, allow_file=self._options.allow_file
+        )
+        self._informer.add_handler(self._changed, rescue=self.queue.add)
+
+    async def run(self) -> None:
+        """Work until `stop`; passes that run then are finished."""
+        work = Controller("gitsource", self.queue, self.controller.reconcile, workers=self._options.workers)
+        watching = asyncio.create_task(self._informer.run(), name="informer gitsources")
+        try:
+            settled = asyncio.ensure_future(self._informer.settled.wait())
+            closed = asyncio.ensure_future(self.queue.closed.wait())
+            await asyncio.wait({settled, closed}, return_when=asyncio.FIRST_COMPLETED)
+            settled.cancel()
+            closed.cancel()
+            await work.run()
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Begin no further pass."""
+        self.queue.close()
+
+    def poke(self, source: NamespacedName) -> None:
+        """Poll this source now; what a webhook delivery asks for."""
+        self.controller.poke(source)
+        self.queue.add(source, urgent=True)
+
+    def _changed(self, change: Change[JsonObject]) -> None:
+        old = change.old.value if change.old is not None else {}
+        new = change.new.value if change.new is not None else {}
+        if _asks(old) != _asks(new):
+            self.queue.add(change.key)
+
+
+def _kept(tree: JsonObject) -> JsonObject:
+    """What is kept of a GitSource: all but the managers' entries."""
+    metadata = {key: value for key, value in object_at(tree, "metadata").items() if key != "managedFields"}
+    return {**tree, "metadata": metadata}
+
+
+def _asks(tree: JsonObject) -> tuple[object, ...]:
+    """The parts that a person changes."""
+    metadata = object_at(tree, "metadata")
+    return (
+        text_at(metadata, "uid"),
+        metadata.get("generation"),
+        text_at(metadata, "deletionTimestamp"),
+        text_at(metadata, "annotations", ANNOTATION_REQUESTED_AT),
+    )
