@@ -22,6 +22,8 @@ from gitops_ctl.local.progress import Progress
 from gitops_ctl.local.state import SystemFolder, SystemState
 from gitops_ctl.local.supervisor import Job, start_supervisor, stop_supervisor, supervise
 
+_POLL_S = 0.1
+
 
 class Provider(enum.Enum):
     """What may make the system."""
@@ -51,7 +53,7 @@ async def bring_up(request: Request, *, progress: Progress, clock: Clock) -> Sys
     """
     folder = SystemFolder(request.directory)
     folder.create()
-    state = folder.state()
+    state = await _settled(folder, progress=progress, clock=clock)
     if request.kubeconfig is not None:
         _require_nothing_else(folder, state)
         state = await _external(request, request.kubeconfig, clock=clock)
@@ -113,6 +115,14 @@ async def take_down(folder: SystemFolder, *, purge: bool) -> bool:
         with folder.held():
             folder.remove()
     return was_up or state is not None
+
+
+async def _settled(folder: SystemFolder, *, progress: Progress, clock: Clock) -> SystemState | None:
+    """What is up, after another process that is starting or stopping it has done so."""
+    while (state := folder.state()) is None and folder.is_held():
+        progress.update("waiting for another process that starts or stops this system")
+        await clock.sleep(_POLL_S)
+    return state
 
 
 async def _kind(request: Request) -> Path | None:

@@ -155,6 +155,14 @@ def test_up_in_the_foreground_stops_everything_on_ctrl_c(system: LocalSystem) ->
     assert system.nothing_runs()
 
 
+def test_an_up_beside_another_up_waits_and_gets_the_same_system(system: LocalSystem) -> None:
+    other = system.start_in_foreground()
+    until(lambda: any("etcd" in _program(pid) for pid in processes_of(str(system.directory))))
+    assert system.up()["supervisor"] == other.pid
+    system.run("down")
+    assert other.wait(timeout=20) == 0
+
+
 def test_two_systems_at_once_find_their_own_ports(
     system: LocalSystem, control_plane: ControlPlaneHandle, tmp_path: Path
 ) -> None:
