@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gitops_ctl.core.errors import Conflict
+from gitops_ctl.core.errors import Conflict, Unavailable
 from gitops_ctl.core.ids import GroupVersionKind
 from gitops_ctl.core.jsonvalue import objects_at, text_at
 from gitops_ctl.kube.answers import KindNotServed
@@ -243,3 +243,36 @@ async def test_promise_08_a_status_is_written_once_and_then_costs_nothing(
     assert not await write_status(kube_admin, things, stored, status, manager="gitops-ctl-sync")
     assert kube_admin.calls["apply", "things/status"] == before
     await kube_admin.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.{group}")
+
+
+async def test_H19_an_aggregated_api_that_is_down_hides_its_kinds_and_no_others(
+    kube_admin: KubeClient, namespace: str
+) -> None:
+    group = f"{namespace}.example.net"
+    path = f"/apis/apiregistration.k8s.io/v1/apiservices/v1.{group}"
+    body = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"v1.{group}"},
+        "spec": {
+            "group": group,
+            "version": "v1",
+            "groupPriorityMinimum": 100,
+            "versionPriority": 100,
+            "insecureSkipTLSVerify": True,
+            "service": {"namespace": namespace, "name": "nobody"},
+        },
+    }
+    mapper = Mapper(kube_admin)
+    await kube_admin.apply(path, body, manager="tests")
+    try:
+        async with asyncio.timeout(30):
+            while group not in mapper.unavailable_groups:
+                await mapper.refresh()
+        with pytest.raises(Unavailable, match="does not answer"):
+            await mapper.resource(GroupVersionKind(group, "v1", "Reading"))
+        with pytest.raises(KindNotServed):
+            await mapper.resource(GroupVersionKind("nowhere.example.net", "v1", "Reading"))
+        assert (await mapper.resource(GroupVersionKind("apps", "v1", "Deployment"))).plural == "deployments"
+    finally:
+        await kube_admin.delete(path)
