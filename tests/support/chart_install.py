@@ -2,6 +2,9 @@
 
 Names of cluster-scoped objects get a suffix and the bindings of the policies a namespace selector, so that tests that run at the same time do
 not meet.  The Deployment is left out: nothing runs here.
+
+kube-apiserver 1.36 stops watching ConfigMaps for policies when the last policy with such a parameter goes, and never starts again: a chart that
+is installed later finds no parameters and every write is denied.  So one policy that matches nothing stays on the server.
 """
 
 import copy
@@ -39,9 +42,47 @@ class Installation:
         return f"system:serviceaccount:{self.namespace}:gitops-ctl-manager"
 
 
+_KEPT = "tests-keep-the-parameter-watch"
+_KEPT_OBJECTS = {
+    "ValidatingAdmissionPolicy": {
+        "failurePolicy": "Ignore",
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {
+            "resourceRules": [
+                {
+                    "apiGroups": ["none.invalid"],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE"],
+                    "resources": ["nothing"],
+                }
+            ]
+        },
+        "validations": [{"expression": "true"}],
+    },
+    "ValidatingAdmissionPolicyBinding": {
+        "policyName": _KEPT,
+        "paramRef": {"name": _KEPT, "namespace": "default", "parameterNotFoundAction": "Allow"},
+        "validationActions": ["Deny"],
+    },
+}
+
+
+def _keep_the_parameter_watch(api: PlainApi) -> None:
+    for kind, spec in _KEPT_OBJECTS.items():
+        tree = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": _KEPT},
+            "spec": spec,
+        }
+        reply = api.apply(f"{_CLUSTER_SCOPED[kind]}/{_KEPT}", tree)
+        assert reply.message == "", reply.message
+
+
 @contextmanager
 def installed_chart(api: PlainApi, namespace: str, values: dict[str, Any]) -> Iterator[Installation]:
     """The chart in `namespace`, with its policies on `namespace` alone; cluster-scoped objects are removed in the end."""
+    _keep_the_parameter_watch(api)
     suffix = secrets.token_hex(4)
     paths = []
     try:

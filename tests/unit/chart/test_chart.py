@@ -10,7 +10,7 @@ import kubernetes_validate
 import pytest
 
 from gitops_ctl.api.crd import kind_of
-from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.gitops import GROUP, KINDS
 from tools.render_install import CHART, TARGET, chart_objects, install_objects, install_text, main
 
 TENANTS = [
@@ -147,15 +147,15 @@ def test_the_rights_of_the_manager_are_these():
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
-    look = ["get", "list", "watch"]
+    look = ["list", "watch"]
     assert told == {
-        ("gitops-ctl.dev", "gitsources"): [*look, "patch"],
+        ("gitops-ctl.dev", "gitsources"): look,
         ("gitops-ctl.dev", "syncs"): [*look, "patch"],
         ("gitops-ctl.dev", "gitsources/status"): ["patch"],
         ("gitops-ctl.dev", "syncs/status"): ["patch"],
-        ("gitops-ctl.dev", "inventories"): [*look, "create", "patch", "delete"],
+        ("gitops-ctl.dev", "inventories"): ["get", "create", "update", "delete"],
         ("events.k8s.io", "events"): ["create", "patch"],
-        ("apiextensions.k8s.io", "customresourcedefinitions"): look,
+        ("apiextensions.k8s.io", "customresourcedefinitions"): ["get"],
         ("", "namespaces"): ["get"],
     }
 
@@ -186,6 +186,12 @@ def test_a_tenant_gets_exactly_what_it_names():
         (["configmaps"], ["ca"], ["get"]),
     ]
     assert [rule["verbs"] for rule in second["rules"]] == [["impersonate"]]
+
+
+def test_the_definitions_that_are_read_are_those_of_our_kinds():
+    rules = the(chart_objects(), "ClusterRole", "gitops-ctl-manager")["rules"]
+    names = next(rule["resourceNames"] for rule in rules if "customresourcedefinitions" in rule["resources"])
+    assert names == sorted(f"{kind_of(model).plural}.{GROUP}" for model in KINDS)
 
 
 def test_informers_look_and_nothing_else():
