@@ -67,13 +67,10 @@ def check_set(
     for document in (*document_set.documents, *document_set.git_only):
         old = accepted.get(document.id)
         found.extend(checker.check(document, before=None if old is None else old.tree))
-    found.extend(check_between_set(document_set, own_source=own_source))
+    if own_source is not None:
+        found.extend(check_own_source(document_set, own=own_source))
+    found.extend(_between(document_set))
     return in_reading_order(found)
-
-
-def check_between_set(document_set: DocumentSet, *, own_source: NamespacedName | None = None) -> list[Problem]:
-    """What lies between the documents of a set, and between them and the source that they come from."""
-    return [*_own_source(document_set, own_source), *_between(document_set)]
 
 
 def check_between(
@@ -91,10 +88,8 @@ def _between(document_set: DocumentSet) -> list[Problem]:
     return check_between(nodes, declared=declared, documents=document_set.by_id)
 
 
-def _own_source(document_set: DocumentSet, own: NamespacedName | None) -> list[Problem]:
+def check_own_source(document_set: DocumentSet, *, own: NamespacedName) -> list[Problem]:
     """A repository must not change where it is read from (gitops.md, section 23.1)."""
-    if own is None:
-        return []
     document = document_set.by_id.get(ObjectId(_SOURCE.group, _SOURCE.kind, own.namespace, own.name))
     if document is None:
         return []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import ObjectId
+from gitops_ctl.documents.charts import in_charts
 from gitops_ctl.documents.ignore import parse_ignore
 from gitops_ctl.documents.loader import Document, Loaded, LoadLimits, load
 from gitops_ctl.documents.problem import Problem, in_reading_order
@@ -116,7 +117,7 @@ def assemble(
     found = [document for one in loaded for document in one.documents]
     documents, repeated = split_repeated([document for document in found if not _is_git_only(document)])
     problems = in_reading_order(
-        (*selection.problems, *(problem for one in loaded for problem in one.problems), *repeated)
+        in_charts((*selection.problems, *(problem for one in loaded for problem in one.problems), *repeated))
     )
     return DocumentSet(
         tree=tree,

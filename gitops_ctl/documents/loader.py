@@ -14,6 +14,7 @@ from gitops_ctl.core.canonical import digest
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
+from gitops_ctl.documents.charts import CHART_FILE, RENDER_FIRST
 from gitops_ctl.documents.jsontree import read_json
 from gitops_ctl.documents.pointer import pointer_of
 from gitops_ctl.documents.positions import locate, scalar_text
@@ -29,7 +30,6 @@ _BOM: Final = b"\xef\xbb\xbf"
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
 _KUSTOMIZATION: Final = frozenset({"kustomization.yaml", "kustomization.yml"})
 _LONGEST_QUOTE: Final = 60
-_RENDER: Final = "render it before the commit, or list its file in .gitops-ctlignore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,9 @@ def _refusal(data: bytes, *, file: str, limits: LoadLimits) -> Problem | None:
     if data.startswith(_LFS):
         return Problem(ErrorCode.PATH_REFUSED, "the file is a Git LFS pointer; its content is not in Git", file, 1, 1)
     if name.lower() in _KUSTOMIZATION:
-        return Problem(ErrorCode.NOT_RESOLVED, "a kustomization is input of Kustomize", file, 1, 1, hint=_RENDER)
-    if name == "Chart.yaml":
-        return Problem(ErrorCode.NOT_RESOLVED, "the folder is a Helm chart", file, 1, 1, hint=_RENDER)
+        return Problem(ErrorCode.NOT_RESOLVED, "a kustomization is input of Kustomize", file, 1, 1, hint=RENDER_FIRST)
+    if name == CHART_FILE:
+        return Problem(ErrorCode.NOT_RESOLVED, "the folder is a Helm chart", file, 1, 1, hint=RENDER_FIRST)
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -232,8 +232,7 @@ class _Reading:
             return
         self._objects += 1
         pointer = pointer_of(base)
-        own_nulls = tuple(null.removeprefix(pointer) for null in nulls if null.startswith(pointer))
-        shaped = shape(value, nulls=own_nulls)
+        shaped = shape(value, nulls=nulls)
         document = Document(
             file=self._file,
             index=self._index,
@@ -245,7 +244,7 @@ class _Reading:
             text=part.text,
             offset=part.offset,
             base=pointer,
-            nulls=own_nulls,
+            nulls=nulls,
         )
         problems = [document.problem(flaw) for flaw in shaped.flaws]
         self.problems.extend(problems)
@@ -262,8 +261,10 @@ class _Reading:
             bounds = f"{self._limits.list_depth} levels and {self._limits.objects} objects"
             self._report(ErrorCode.EXPANSION_LIMIT, f"Lists are flattened up to {bounds}", line=line, column=1)
             return
+        inside = _nulls_by_entry(nulls)
         for place, item in enumerate(entries):
-            self._add_value(item, part=part, line=line, base=(*base, "items", place), nulls=nulls)
+            own = tuple(inside.get(str(place), ()))
+            self._add_value(item, part=part, line=line, base=(*base, "items", place), nulls=own)
 
     def _report_finding(self, finding: Finding, *, offset: int, name: ObjectId | None) -> None:
         message = finding.message
@@ -285,3 +286,13 @@ class _Reading:
 
     def _report(self, code: ErrorCode, message: str, *, line: int, column: int) -> None:
         self.problems.append(Problem(code, message, self._file, line, column, self._index))
+
+
+def _nulls_by_entry(nulls: tuple[str, ...]) -> dict[str, list[str]]:
+    """Pointers below `/items/<place>`, by place and without that beginning."""
+    found: dict[str, list[str]] = {}
+    for null in nulls:
+        parts = null.split("/", 3)
+        if len(parts) == 4 and parts[1] == "items":
+            found.setdefault(parts[2], []).append(f"/{parts[3]}")
+    return found

@@ -4,6 +4,8 @@ Only asked for documents with problems: the text is composed again, so that read
 marks.
 """
 
+from functools import lru_cache
+
 import yaml
 
 from gitops_ctl.documents.pointer import steps_of
@@ -33,7 +35,9 @@ def scalar_text(text: bytes, pointer: str) -> str:
     return node.value if isinstance(node, yaml.ScalarNode) else ""
 
 
+@lru_cache(maxsize=1)
 def _compose(text: bytes) -> yaml.Node | None:
+    """The nodes; those of the last text are kept, because a long List has its findings one after the other."""
     try:
         return compose(text, limits=TreeLimits())
     except yaml.YAMLError:

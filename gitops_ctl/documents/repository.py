@@ -13,6 +13,7 @@ from typing import Final
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.documents.charts import in_charts
 from gitops_ctl.documents.checkcache import CheckCache, StoredRun, digest_of, program_key
 from gitops_ctl.documents.filereport import FileReport
 from gitops_ctl.documents.ignore import parse_ignore
@@ -106,7 +107,7 @@ def check_repository(request: CheckRequest, *, cache: CheckCache | None = None) 
     problems = [*files.problems, *(problem for report in shown for problem in report.problems)]
     problems.extend(_between(request.root, shown, hidden))
     return CheckReport(
-        problems=in_reading_order(problems),
+        problems=in_reading_order(in_charts(problems)),
         files=len(shown),
         documents=sum(report.count for report in shown),
         checked=len(missing),

@@ -28,6 +28,8 @@ _SCALAR_TAGS: Final[dict[str, tuple[type, ...]]] = {
     f"{_PREFIX}null": (type(None),),
 }
 _MERGE: Final = "<<"
+MOST_FINDINGS: Final = 100
+"""Of one document; more help nobody, and each of them needs its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ class _Walk:
         try:
             value = plain_value(text)
         except NotJsonError as error:
-            self._add(node, ErrorCode.NUMBER_NOT_JSON, f"{_cut(text)} is no JSON number: {error}")
+            self._add(node, ErrorCode.NUMBER_NOT_JSON, f"the value is no JSON number: {error}")
             return text
         if node.tag == _PLAIN:
             return value
@@ -219,6 +221,8 @@ class _Walk:
         lines: dict[str, int] = {}
         for key, member in node.value:
             name = self._key(key)
+            if name is None:
+                continue
             if name == _MERGE and key.tag == _PLAIN:
                 merged.append(member)
                 continue
@@ -247,12 +251,13 @@ class _Walk:
                 if name not in own:
                     members.setdefault(name, member)
 
-    def _key(self, key: yaml.Node) -> str:
+    def _key(self, key: yaml.Node) -> str | None:
+        """The name of a member; None for a key that cannot have one."""
         if type(key) is not yaml.ScalarNode:
             self._add(
                 key, ErrorCode.KEY_NOT_A_STRING, "a mapping or a list is used as a key", hint="use a string as key"
             )
-            return ""
+            return None
         text: str = key.value
         self._left -= len(text)
         if key.tag == _STR or (key.tag == _PLAIN and _is_text(text)):
@@ -263,16 +268,15 @@ class _Walk:
         return text
 
     def _duplicate(self, key: yaml.Node, *, name: str, first_line: int) -> None:
-        self.findings.append(
-            _Found(key, ErrorCode.DUPLICATE_KEY, f'key "{_cut(name)}" appears twice', other_line=first_line)
-        )
+        self._add(key, ErrorCode.DUPLICATE_KEY, f'key "{_cut(name)}" appears twice', other_line=first_line)
 
     def _refuse_tag(self, node: yaml.Node) -> None:
         shown = node.tag.replace(_PREFIX, "!!", 1)
         self._add(node, ErrorCode.TAG_REFUSED, f"the tag {_cut(shown)} is refused here")
 
-    def _add(self, node: yaml.Node, code: ErrorCode, message: str, *, hint: str = "") -> None:
-        self.findings.append(_Found(node, code, message, hint))
+    def _add(self, node: yaml.Node, code: ErrorCode, message: str, *, hint: str = "", other_line: int = 0) -> None:
+        if len(self.findings) < MOST_FINDINGS:
+            self.findings.append(_Found(node, code, message, hint, other_line))
 
 
 def _is_text(text: str) -> bool:

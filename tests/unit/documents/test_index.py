@@ -191,3 +191,21 @@ def test_consents_and_the_policy_of_the_root_are_read_from_a_folder(tmp_path):
     (tmp_path / ".gitops-ctl/consents/a.yaml").write_text("apiVersion: gitops-ctl.dev/v1alpha1\nkind: Consent\n")
     found = load_directory(tmp_path)
     assert [document.file for document in found.git_only] == [".gitops-ctl/consents/a.yaml", ".gitops-ctl/trust.yaml"]
+
+
+def test_every_file_of_a_helm_chart_says_that_it_has_to_be_rendered(repo):
+    found = load_tree(
+        repo,
+        {
+            "app/Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+            "app/values.yaml": "replicas: 3\n",
+            "app/templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.name }}-a\n",
+            "other/values.yaml": "replicas: 3\n",
+        },
+    )
+    assert [(problem.file, problem.code) for problem in found.problems] == [
+        ("app/Chart.yaml", ErrorCode.NOT_RESOLVED),
+        ("app/templates/a.yaml", ErrorCode.NOT_RESOLVED),
+        ("app/values.yaml", ErrorCode.NOT_RESOLVED),
+        ("other/values.yaml", ErrorCode.NOT_AN_OBJECT),
+    ]

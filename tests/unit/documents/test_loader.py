@@ -3,12 +3,14 @@
 In scope: single files.  Out of scope: scalars (test_scalars.py), folders and revisions (test_index.py), schemas.
 """
 
+import sys
+
 import pytest
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.documents.loader import LoadLimits, load
-from gitops_ctl.documents.yamltree import TreeLimits
+from gitops_ctl.documents.yamltree import MOST_FINDINGS, TreeLimits
 from tests.support.documents import codes, config_map, document, load_text, yaml_text
 
 
@@ -285,3 +287,60 @@ def test_the_place_of_a_member_is_found_only_when_asked_for():
     assert item.line == 2
     assert item.where("/spec/ports/1/number") == (9, 8)
     assert item.where("/spec/absent/deeper") == (6, 1)
+
+
+def test_nulls_in_a_list_belong_to_their_own_entry():
+    entries = "".join(
+        f"- {{apiVersion: v1, kind: T, metadata: {{name: t{number}}}, spec: {{a{number}: null}}}}\n"
+        for number in range(12)
+    )
+    loaded = load_text(f"apiVersion: v1\nkind: List\nitems:\n{entries}")
+    assert [item.nulls for item in loaded.documents] == [(f"/spec/a{number}",) for number in range(12)]
+
+
+def test_findings_of_one_document_are_capped():
+    loaded = load_text("apiVersion: v1\nkind: T\nmetadata: {name: a}\nspec:\n" + "  a: 1\n" * 5_000)
+    assert len(loaded.problems) == MOST_FINDINGS
+
+
+def test_numbers_and_keys_never_show_the_value_that_they_stand_for():
+    loaded = load_text("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: 90071992547409931}\n")
+    assert "90071992547409931" not in loaded.problems[0].render()
+
+
+def calls_of(function):
+    """How many functions of ours one call makes: a measure of work that no other program can disturb."""
+    count = 0
+
+    def profile(_frame, event, _argument):
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+SHAPES = {
+    "documents": lambda size: "---\n".join(config_map(f"c{number}") for number in range(size)),
+    "members": lambda size: config_map(data="{" + ", ".join(f"k{number}: v" for number in range(size)) + "}"),
+    "entries of a List": lambda size: (
+        "apiVersion: v1\nkind: List\nitems:\n"
+        + "- {apiVersion: v1, kind: T, metadata: {name: t}, spec: {a: null}, status: {}}\n" * size
+    ),
+    "duplicates": lambda size: config_map(data="{" + "a: 1, " * size + "}"),
+    "wrong labels": lambda size: "---\n".join(
+        ["apiVersion: v1\nkind: T\nmetadata: {name: a, labels: {a: 1}}\n"] * size
+    ),
+}
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_work_is_linear_in_the_size_of_the_file(shape):
+    small, large = (SHAPES[shape](size).encode() for size in (100, 400))
+    assert calls_of(lambda: load(large, file="a.yaml")) < 4.6 * calls_of(lambda: load(small, file="a.yaml")) + 1_000

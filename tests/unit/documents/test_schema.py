@@ -3,8 +3,6 @@
 In scope: which schema, findings with places and fixes, keyed lists, refused schemas.  Out of scope: rules and policies.
 """
 
-import time
-
 import pytest
 
 from gitops_ctl.core.codes import ErrorCode
@@ -204,13 +202,12 @@ def test_Y11_a_schema_that_refers_to_another_place_is_refused_and_opens_no_socke
 
 
 def test_Y11_a_catastrophic_pattern_takes_linear_time():
+    """An engine that backtracks would not come back from the 50,000 characters before the time limit of the run."""
     definition = crd(
         '{type: object, properties: {spec: {type: object, properties: {a: {type: string, pattern: "^(a+)+$"}}}}}'
     )
-    started = time.process_time()
     problems = check(widget(f"{{a: {'a' * 50_000}b}}"), crds=(definition,))
     assert [one.message for one in problems] == ["spec.a does not match ^(a+)+$"]
-    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("pattern", ["(?=a)b", "(a)\\\\1", "(?<!x)y", "(unclosed"])
