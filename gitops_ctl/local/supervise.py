@@ -1,7 +1,7 @@
 """Processes that live and die together.
 
 Each process is started through `child.py`, so that the kernel kills it when this process dies, also by kill -9, and leads its own
-process group, so that what it started goes with it at an ordinary stop.  Output goes to one log file per process.
+process group, so that what it started goes with it at an ordinary stop.  Output goes to one log file per process; that of the start before is kept as `.1`.
 
 The kernel ties a child to the *thread* that started it: start a family on the main thread, or on one that outlives it.
 """
@@ -80,6 +80,9 @@ class Family:
     async def spawn(self, spec: ProcessSpec) -> None:
         """Start one process; its end is noticed by `first_exit`."""
         spec.log.parent.mkdir(parents=True, exist_ok=True)
+        # A log of its own per start: what an earlier one said is no reason of this one, and the file does not grow for ever.
+        with suppress(FileNotFoundError):
+            spec.log.replace(spec.log.with_name(f"{spec.log.name}.1"))
         with spec.log.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
                 *tied_argv(spec.argv),
