@@ -6,6 +6,7 @@ again from what the cluster shows (S22).
 """
 
 import asyncio
+import re
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from yarl import URL
 
 import gitops_ctl
 from gitops_ctl.core.clock import Clock
-from gitops_ctl.core.errors import GitopsError, RateLimited, ReplyLost, TransientError, Unavailable
+from gitops_ctl.core.errors import GitopsError, InternalError, RateLimited, ReplyLost, TransientError, Unavailable
 from gitops_ctl.kube.answers import Gone, Unauthenticated, classify
 from gitops_ctl.kube.config import ClusterConfig
 
@@ -29,6 +30,8 @@ ATTEMPTS: Final = 5
 FIRST_DELAY_S: Final = 0.5
 DELAY_CAP_S: Final = 10.0
 JSON: Final = "application/json"
+
+_ACCOUNT = re.compile(r"system:serviceaccount:[a-z0-9.-]+:[a-z0-9.-]+")
 
 
 @dataclass(slots=True)
@@ -72,6 +75,16 @@ def retry_delay(attempt: int, *, retry_after_s: float | None, draw: float) -> fl
     if retry_after_s is not None:
         return retry_after_s * (1.0 + 0.1 * draw)
     return draw * min(DELAY_CAP_S, FIRST_DELAY_S * 2.0 ** (attempt - 1))
+
+
+def require_account(call: Call) -> None:
+    """Nobody but ServiceAccounts is impersonated (gitops.md, section 4.7).
+
+    Raises:
+        InternalError: the account is empty, so that the call would be made with our own rights, or names somebody else.
+    """
+    if call.account is not None and not _ACCOUNT.fullmatch(call.account):
+        raise InternalError(f"{call.account!r} is no ServiceAccount", subject=call.subject)
 
 
 def resource_of(path: str) -> str:
@@ -136,6 +149,7 @@ class Exchange:
         Raises:
             GitopsError: what `classify` says, ReplyLost when an answer is missing, Unavailable when nothing was sent.
         """
+        require_account(call)
         attempt, renewed = 1, False
         while True:
             used = await self.authorization()
@@ -177,6 +191,7 @@ class Exchange:
 
     async def open_watch(self, call: Call) -> aiohttp.ClientResponse:
         """The response of a watch that the server accepted; the caller closes it.  401 is tried once more."""
+        require_account(call)
         used = await self.authorization()
         try:
             return await self._open_watch_once(call, used)
@@ -210,7 +225,7 @@ class Exchange:
             headers["Content-Type"] = call.media
         if authorization:
             headers["Authorization"] = authorization
-        if call.account:
+        if call.account is not None:
             headers["Impersonate-User"] = call.account
         timeout = session.timeout
         if call.timeout_s is not None:

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import pytest
 
-from gitops_ctl.core.errors import Conflict, NotFound, RateLimited, ReplyLost, Unavailable
+from gitops_ctl.core.errors import Conflict, InternalError, NotFound, RateLimited, ReplyLost, Unavailable
 from gitops_ctl.kube.answers import Gone, KindNotServed, ServerRefused, Unauthenticated
 from gitops_ctl.kube.config import Credentials
 from gitops_ctl.kube.exchange import Limits, resource_of, retry_delay
@@ -55,6 +55,19 @@ async def test_H10_an_apply_sends_the_raw_bytes_with_the_apply_media_type_and_ev
     assert seen.headers["Impersonate-User"] == "system:serviceaccount:default:app"
     assert seen.headers["User-Agent"].startswith("gitops-ctl/")
     assert seen.headers["Accept-Encoding"] == "identity"
+
+
+@pytest.mark.parametrize(
+    "account", ["", "alice", "system:admin", "system:serviceaccount:default:", "system:serviceaccount:a:b\r\nX: y"]
+)
+async def test_nobody_but_a_service_account_is_impersonated(
+    server: KubeServer, client: KubeClient, account: str
+) -> None:
+    with pytest.raises(InternalError):
+        await client.apply(PATH, BODY, manager="m", account=account)
+    with pytest.raises(InternalError):
+        [event async for event in client.watch(COLLECTION, resource_version="1", timeout_s=1, account=account)]
+    assert server.requests == []
 
 
 async def test_H10_a_plain_apply_does_not_force_and_a_dry_run_says_so(server: KubeServer, client: KubeClient) -> None:
