@@ -102,6 +102,53 @@ async def test_objects_without_entries_get_them_before_the_first_apply(api: Api,
     assert reply.causes == [("FieldManagerConflict", ".data.mtu", 'conflict with "before-first-apply" using v1')]
 
 
+async def test_an_object_that_is_not_tracked_stays_so_until_an_apply(api: Api, maps: str) -> None:
+    await api.create(maps, config_map("one", {"mtu": "9000"}))
+    await api.merge(f"{maps}/one", {"metadata": {"managedFields": [{}]}})
+    reply = await api.merge(f"{maps}/one", {"data": {"mtu": "1500"}}, fieldManager="editor")
+    assert "managedFields" not in reply.metadata
+    reply = await api.apply(f"{maps}/one", config_map("one", {"vlan": "7"}), "author")
+    assert reply.managers() == {
+        ("author", "Apply", ""): owned("vlan"),
+        ("before-first-apply", "Update", ""): {"f:data": {".": {}, "f:mtu": {}}},
+    }
+
+
+async def test_a_null_in_an_apply_is_a_wrong_type_unless_it_means_something(api: Api, widgets: Widgets) -> None:
+    reply = await api.apply(widgets.at("one"), widgets.one("one", {"size": 1, "plain": None}), "author")
+    assert (reply.status, [cause[:2] for cause in reply.causes]) == (
+        422,
+        [("FieldValueInvalid", "<nil>"), ("FieldValueTypeInvalid", "spec.plain")],
+    )
+    reply = await api.apply(
+        widgets.at("one"), widgets.one("one", {"size": 1, "mode": None, "nullable": None}), "author"
+    )
+    assert (reply.status, reply.body["spec"]["mode"], reply.body["spec"]["nullable"]) == (201, "Fast", None)
+
+
+async def test_a_null_in_an_apply_of_a_built_in_kind_is_an_absent_value_with_an_owner(api: Api, maps: str) -> None:
+    reply = await api.apply(f"{maps}/one", config_map("one", None) | {"data": None}, "author")
+    assert (reply.status, "data" in reply.body) == (201, False)
+    assert reply.managers() == {("author", "Apply", ""): {"f:data": {}}}
+
+
+async def test_another_order_of_a_set_is_a_write_without_a_conflict(api: Api, widgets: Widgets) -> None:
+    first = await api.apply(widgets.at("one"), widgets.one("one", {"size": 1, "tags": ["a", "b"]}), "first")
+    reply = await api.apply(widgets.at("one"), widgets.one("one", {"size": 1, "tags": ["b", "a"]}), "second")
+    assert (reply.status, reply.body["spec"]["tags"]) == (200, ["b", "a"])
+    assert reply.metadata["generation"] == first.metadata["generation"] + 1
+
+
+async def test_a_map_that_becomes_a_number_loses_its_members(api: Api, widgets: Widgets) -> None:
+    await api.apply(widgets.at("one"), widgets.one("one", {"size": 1, "open": {"k": {"z": 1}}}), "first")
+    reply = await api.apply(
+        widgets.at("one"), widgets.one("one", {"size": 1, "open": {"k": 1}}), "second", force="true"
+    )
+    assert reply.body["spec"]["open"] == {"k": 1}
+    assert reply.managers()["second", "Apply", ""]["f:spec"]["f:open"] == {"f:k": {}}
+    assert "f:open" not in reply.managers()["first", "Apply", ""]["f:spec"]
+
+
 async def test_items_of_keyed_lists_have_owners_of_their_own(api: Api, widgets: Widgets) -> None:
     await api.apply(widgets.at("one"), widgets.one("one", {"size": 1, "ports": [{"name": "a", "port": 1}]}), "first")
     second = widgets.one("one", {"size": 1, "ports": [{"name": "b", "port": 2}]})

@@ -128,8 +128,9 @@ def _pod(spec: Tree) -> None:
         securityContext={},
         schedulerName="default-scheduler",
     )
-    if "serviceAccountName" in spec:
-        _fill(spec, serviceAccount=spec["serviceAccountName"])
+    for name, twin in (("serviceAccountName", "serviceAccount"), ("serviceAccount", "serviceAccountName")):
+        if name in spec:
+            spec[twin] = spec[name]
     for container in (*spec.get("initContainers", ()), *spec.get("containers", ())):
         image = container.get("image", "")
         latest = image.rpartition("/")[2].partition(":")[2] in ("", "latest") and "@" not in image
@@ -145,6 +146,8 @@ def _pod(spec: Tree) -> None:
         for name in ("livenessProbe", "readinessProbe", "startupProbe"):
             if name in container:
                 _fill(container[name], timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
+                if "httpGet" in container[name]:
+                    _fill(container[name]["httpGet"], path="/", scheme="HTTP")
         for entry in container.get("env", ()):
             if "fieldRef" in entry.get("valueFrom", {}):
                 _fill(entry["valueFrom"]["fieldRef"], apiVersion="v1")
@@ -196,7 +199,11 @@ def _service(tree: Tree) -> None:
 
 
 def follow_address(spec: Tree, before: Tree) -> None:
-    """A new `clusterIP` is the first of `clusterIPs`, when only the former was changed."""
+    """What was allocated stays when it is left out; a new `clusterIP` is the first of `clusterIPs`, when only it was changed."""
+    if spec.get("type") == before.get("type"):
+        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if name in before:
+                spec.setdefault(name, copy.deepcopy(before[name]))
     if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
         spec["clusterIPs"] = [spec.get("clusterIP", "")]
 
@@ -314,8 +321,11 @@ def _service_rule(new: Tree, old: Tree | None) -> Iterator[Cause]:
         yield required("spec.ports")
     if len(spec.get("ports", ())) > 1:
         for number, port in enumerate(spec["ports"]):
-            if not port.get("name"):
+            name = port.get("name")
+            if not name:
                 yield required(f"spec.ports[{number}].name")
+            elif name in [other.get("name") for other in spec["ports"][:number]]:
+                yield Cause("FieldValueDuplicate", f"Duplicate value: {json.dumps(name)}", f"spec.ports[{number}].name")
     if old is None:
         return
     before, now = old["spec"].get("clusterIPs"), spec.get("clusterIPs")
@@ -334,8 +344,12 @@ def _deployment_rule(new: Tree, old: Tree | None) -> Iterator[Cause]:
     if any(labels.get(key) != value for key, value in wanted.items()):
         shown = json.dumps(labels, separators=(",", ":"))
         yield invalid_value("spec.template.metadata.labels", shown, "`selector` does not match template `labels`")
-    if not spec.get("template", {}).get("spec", {}).get("containers"):
+    containers = spec.get("template", {}).get("spec", {}).get("containers") or ()
+    if not containers:
         yield required("spec.template.spec.containers")
+    for number, container in enumerate(containers):
+        if not container.get("image"):
+            yield required(f"spec.template.spec.containers[{number}].image")
     if old is not None and not structure.same(selector, old["spec"].get("selector")):
         yield invalid_value("spec.selector", json.dumps(selector, separators=(",", ":")), "field is immutable")
 

@@ -151,5 +151,4 @@ def unowned(tree: Tree) -> Tree:
 def without_times(tree: Tree) -> Tree:
     entries = tree["metadata"].get("managedFields", ())
     kept = [{key: value for key, value in entry.items() if key != "time"} for entry in entries]
-    kept.sort(key=lambda entry: json.dumps(entry, sort_keys=True))
     return {**tree, "metadata": {**tree["metadata"], "managedFields": kept}}

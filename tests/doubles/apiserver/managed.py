@@ -123,12 +123,12 @@ def apply(
     managed = {**managed, me: Entry(claimed, writer.version, writer.time)}
     if last is not None and last.fields and last.version in writer.served:
         merged = _prune(shape, merged, managed, last.fields)
-    managed, changes = _take(shape, live, merged, managed, writer=writer, mine=me, force=force)
+    managed, _ = _take(shape, live, merged, managed, writer=writer, mine=me, force=force)
     own = claimed - STRIPPED
     if not own:
         managed.pop(me, None)
     else:
-        idle = not (changes.added or changes.modified or changes.removed)
+        idle = structure.same(live, merged)
         time = writer.time if not idle else last.time if last is not None else ""
         managed[me] = Entry(own, writer.version, time)
     return merged, managed

@@ -54,16 +54,20 @@ def pruned(schema: Schema, value: Any, path: str = "", *, top: bool = False) -> 
     return result, unknown
 
 
-def defaulted(schema: Schema, value: Any) -> Any:
-    """`value` with defaults; a null where none is allowed counts as absent."""
+def defaulted(schema: Schema, value: Any, *, nulls: bool = False) -> Any:
+    """`value` with defaults.
+
+    A null where none is allowed counts as absent; with `nulls` only where there is a default, as after a server-side apply.
+    """
     if isinstance(value, list):
-        return [defaulted(schema.get("items", {}), item) for item in value]
+        return [defaulted(schema.get("items", {}), item, nulls=nulls) for item in value]
     if not isinstance(value, Mapping):
         return value
     result = {}
     for name, item in value.items():
         child = child_schema(schema, name)
-        if item is None and child is not None and child.get("type") and not child.get("nullable"):
+        refused = item is None and child is not None and child.get("type") and not child.get("nullable")
+        if refused and child is not None and (not nulls or child.get("default") is not None):
             continue
         result[name] = item
     for name, child in schema.get("properties", {}).items():
@@ -72,7 +76,7 @@ def defaulted(schema: Schema, value: Any) -> Any:
     for name, item in result.items():
         child = child_schema(schema, name)
         if child is not None:
-            result[name] = defaulted(child, item)
+            result[name] = defaulted(child, item, nulls=nulls)
     return result
 
 

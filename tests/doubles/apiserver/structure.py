@@ -202,7 +202,12 @@ def compare(shape: Shape, old: Any, new: Any) -> Comparison:
 
 
 def _compare(shape: Shape, old: Any, new: Any, path: Path, result: Comparison) -> None:
-    shape = shape.resolved(new if new is not _ABSENT else old)
+    if shape.kind == "untyped" and old is not _ABSENT and new is not _ABSENT:
+        before, after = shape.resolved(old), shape.resolved(new)
+        if before.kind != after.kind and old is not None and new is not None:
+            _compare_forms(before, after, old, new, path, result)
+            return
+    shape = shape.resolved(old if new is None or new is _ABSENT else new)
     left = () if old in (_ABSENT, None) else old
     right = () if new in (_ABSENT, None) else new
     whole = shape.kind in ("scalar", "untyped") or shape.atomic or (not left and not right)
@@ -223,6 +228,16 @@ def _compare(shape: Shape, old: Any, new: Any, path: Path, result: Comparison) -
         result.added.add(path)
     elif new is _ABSENT:
         result.removed.add(path)
+
+
+def _compare_forms(  # a value of one form became one of another: the members of the old go, those of the new come
+    before: Shape, after: Shape, old: Any, new: Any, path: Path, result: Comparison
+) -> None:
+    result.modified.add(path)
+    if before.kind == "map" and not before.atomic:
+        _compare_maps(before, old, {}, path, result)
+    if after.kind == "map" and not after.atomic:
+        _compare_maps(after, {}, new, path, result)
 
 
 def _compare_maps(shape: Shape, old: dict[str, Any], new: dict[str, Any], path: Path, result: Comparison) -> None:

@@ -221,7 +221,8 @@ class Writes:
         if call.target.name and call.request.method != "POST":
             result["metadata"].setdefault("name", call.target.name)
         if resource.schema is not None:
-            return {**structural.defaulted(resource.schema, result)}
+            applied = call.request.media_type in APPLY
+            return {**structural.defaulted(resource.schema, result, nulls=applied)}
         return builtin.defaulted(resource, result)
 
     @staticmethod
@@ -327,7 +328,9 @@ class Writes:
             if not call.status and (new["metadata"].get("managedFields") or resets_entries(new)):
                 sent = new["metadata"].get("managedFields", [])
             known = managed.read([entry for entry in sent if entry])
-            entries = self._owned_by_update(call, live, new, known)
+            # A server does not begin to track an object that it does not track.
+            tracked = bool(live["metadata"].get("managedFields"))
+            entries = self._owned_by_update(call, live, new, known) if tracked or known else {}
         metadata.carry_over(new, live, subject=resource.as_kind(call.target.name))
         new = isolated(call, new, live)
         if resource.kind == "Service" and not resource.custom:
