@@ -113,6 +113,16 @@ def test_help_imports_no_command_and_nothing_slow() -> None:
     assert ours == ["gitops_ctl.cli.main", "gitops_ctl.cli.output"]
 
 
+def test_completing_a_command_imports_none() -> None:
+    script = (
+        "import sys; from gitops_ctl.cli.complete import candidates; print(*candidates(['ver']), sep='\\n')\n"
+        "print(*[name for name in sys.modules if name.startswith('gitops_ctl.cli.')], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "version\tPrint the version." in done.stdout.splitlines()
+    assert sorted(done.stderr.split()) == ["gitops_ctl.cli.complete", "gitops_ctl.cli.main", "gitops_ctl.cli.output"]
+
+
 def test_start_up_takes_less_than_150_ms_of_processor_time() -> None:
     script = (
         "import resource; from gitops_ctl.cli.main import run; run(['--help'])\n"
