@@ -29,6 +29,12 @@ from gitops_ctl.api.names import POLICY_PATH
 
 _SCHEMES = ("https://", "ssh://", "file://")
 
+
+def _has_password(authority: str) -> bool:
+    user, at, _ = authority.partition("@")
+    return bool(at) and ":" in user
+
+
 Url = Annotated[
     str,
     Field(min_length=8, max_length=2048, pattern=patterns.PRINTABLE),
@@ -41,6 +47,11 @@ Url = Annotated[
         "!self.startsWith('https://') || !self.split('/', 4)[2].contains('@')",
         "must not hold credentials: name a Secret in credentialsSecretRef",
         lambda text: not text.startswith("https://") or "@" not in text.split("/", 3)[2],
+    ),
+    ValueRule(
+        "!self.startsWith('ssh://') || !self.split('/', 4)[2].contains('@') || !self.split('/', 4)[2].split('@', 2)[0].contains(':')",
+        "must not hold a password: name a Secret in credentialsSecretRef",
+        lambda text: not text.startswith("ssh://") or not _has_password(text.split("/", 3)[2]),
     ),
 ]
 

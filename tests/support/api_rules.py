@@ -73,6 +73,14 @@ SOURCE_CASES = (
         cel=True,
     ),
     _source(
+        "url holds no password",
+        {"url": "ssh://git@[2001:db8::1]:2222/b", **HOSTS},
+        {"url": "ssh://git:word@git.example.net/b", **HOSTS},
+        "must not hold a password",
+        {"url": "ssh://:word@git.example.net/b", **HOSTS},
+        cel=True,
+    ),
+    _source(
         "url is printable",
         {"url": "https://a.example.net/b"},
         {"url": "https://a.example.net/b c"},
