@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -12,6 +14,7 @@ from gitops_ctl.core.ids import GroupVersionKind
 from gitops_ctl.core.jsonvalue import objects_at, text_at
 from gitops_ctl.kube.answers import KindNotServed
 from gitops_ctl.kube.cache import Change
+from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.events import EventRecorder
 from gitops_ctl.kube.informer import Informer, State, Timing
 from gitops_ctl.kube.lease import Leader, LeaseTiming
@@ -19,6 +22,7 @@ from gitops_ctl.kube.mapper import Mapper, Resource
 from gitops_ctl.kube.statuswriter import write_status
 from gitops_ctl.kube.transport import KubeClient
 from tests.support.kube_informer import until
+from tests.support.kube_proxy import holding_proxy
 
 pytestmark = pytest.mark.cluster
 
@@ -160,6 +164,26 @@ async def test_H18_a_kind_whose_definition_is_deleted_is_parked_and_comes_back(
         await until(lambda: informer.usable, deadline_s=60)
         assert len(informer.cache) == 0
     await kube_admin.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.{group}")
+
+
+async def test_H08_a_half_open_connection_is_noticed_and_replaced(
+    control_plane: Any, kube_admin: KubeClient, namespace: str
+) -> None:
+    port = urlsplit(control_plane.url).port
+    assert port is not None
+    config = await load_cluster(control_plane.kubeconfig, allow_exec=False)
+    async with holding_proxy("127.0.0.1", port) as proxy:
+        behind = replace(config, host=f"https://127.0.0.1:{proxy.port}")
+        async with (
+            KubeClient(behind, component="tests") as client,
+            informing(client, MAPS, namespace=namespace, timing=Timing(idle_s=2.0)) as (informer, changes),
+        ):
+            await kube_admin.apply(MAPS.path(namespace, "shown"), a_map("shown"), manager="m")
+            await until(lambda: "shown" in {change.key.name for change in changes})
+            proxy.hold_present()
+            await kube_admin.apply(MAPS.path(namespace, "hidden"), a_map("hidden"), manager="m")
+            await until(lambda: "hidden" in {change.key.name for change in changes}, deadline_s=30)
+            assert informer.counts["silent"] >= 1
 
 
 async def test_403_on_a_watch_is_a_state_with_the_missing_right(kube_user: Any, namespace: str) -> None:

@@ -6,26 +6,41 @@ from contextlib import asynccontextmanager
 
 
 class HoldingProxy:
-    """Forwards both ways while `open` is set; while it is not, bytes wait, as with a server that stalls."""
+    """Forwards both ways while `open` is set; while it is not, bytes wait, as with a server that stalls.
+
+    `hold_present` makes the connections of now half-open for good; later ones work.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
         self.open = asyncio.Event()
         self.open.set()
         self.port = 0
+        self._present = self._gate()
         self._tasks: set[asyncio.Task[None]] = set()
+
+    @staticmethod
+    def _gate() -> asyncio.Event:
+        gate = asyncio.Event()
+        gate.set()
+        return gate
+
+    def hold_present(self) -> None:
+        self._present.clear()
+        self._present = self._gate()
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection(*self._target)
         for source, sink in ((reader, back), (there, writer)):
-            task = asyncio.create_task(self._pump(source, sink))
+            task = asyncio.create_task(self._pump(source, sink, self._present))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, gate: asyncio.Event) -> None:
         try:
             while data := await source.read(65536):
                 await self.open.wait()
+                await gate.wait()
                 sink.write(data)
                 await sink.drain()
         except (ConnectionError, asyncio.CancelledError):
