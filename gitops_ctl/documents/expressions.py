@@ -81,7 +81,7 @@ def compile_expression(text: str, *, variables: Iterable[str]) -> Expression:
         compiled = _environment(names).compile(text)
     except (RuntimeError, ValueError) as error:
         message = f"not a CEL expression: {_first_line(str(error))}"
-        hint = "see the list of functions that gitops-ctl knows"
+        hint = "known are the standard functions and the extensions for strings, optional values and mathematics"
         raise Refused(message, code=ErrorCode.RULE, hint=hint) from None
     return Expression(text, names, compiled)
 

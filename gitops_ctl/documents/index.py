@@ -5,6 +5,7 @@ Parsed files are kept by blob id, so a commit that changes one file parses one f
 
 from collections import OrderedDict
 from collections.abc import Callable
+from threading import Lock
 
 from gitops_ctl.documents.collection import DocumentSet, FileReader, assemble, first_errors, load_directory
 from gitops_ctl.documents.loader import Loaded, LoadLimits, load
@@ -16,11 +17,15 @@ __all__ = ["DocumentCache", "DocumentSet", "first_errors", "load_directory", "lo
 
 
 class DocumentCache:
-    """Parsed files by blob and path, the least recently used ones dropped beyond `limit_bytes` of text."""
+    """Parsed files by blob and path, the least recently used ones dropped beyond `limit_bytes` of text.
+
+    Several threads may share one: a file that two of them ask for at once may be parsed twice.
+    """
 
     def __init__(self, *, limit_bytes: int = 64 * 2**20) -> None:
         self._limit = limit_bytes
         self._size = 0
+        self._lock = Lock()
         self._entries: OrderedDict[tuple[str, str], tuple[Loaded, int]] = OrderedDict()
         self.parsed = 0
         """How many files were parsed, not found."""
@@ -28,19 +33,25 @@ class DocumentCache:
     def load(self, *, file: str, blob: str, read: Callable[[], bytes], limits: LoadLimits) -> Loaded:
         """The parsed file; `read` is only called when it is not known."""
         key = (blob, file)
-        entry = self._entries.get(key)
-        if entry is not None:
-            self._entries.move_to_end(key)
-            return entry[0]
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None:
+                self._entries.move_to_end(key)
+                return entry[0]
         data = read()
         loaded = load(data, file=file, blob=blob, limits=limits)
-        self.parsed += 1
-        self._entries[key] = (loaded, len(data))
-        self._size += len(data)
-        while self._size > self._limit and len(self._entries) > 1:
-            _, (_, size) = self._entries.popitem(last=False)
-            self._size -= size
+        with self._lock:
+            self.parsed += 1
+            self._keep(key, loaded, size=len(data))
         return loaded
+
+    def _keep(self, key: tuple[str, str], loaded: Loaded, *, size: int) -> None:
+        _, before = self._entries.pop(key, (loaded, 0))
+        self._entries[key] = (loaded, size)
+        self._size += size - before
+        while self._size > self._limit and len(self._entries) > 1:
+            _, (_, dropped) = self._entries.popitem(last=False)
+            self._size -= dropped
 
 
 def load_set(

@@ -46,6 +46,16 @@ def plain_value(text: str) -> JsonScalar:
     return text
 
 
+def is_text(text: str) -> bool:
+    """Whether an unquoted scalar without a tag means itself."""
+    if text[:1] not in _NUMBER_START:
+        return text not in _WORDS
+    try:
+        return isinstance(_number(text), str)
+    except NotJsonError:
+        return False
+
+
 def json_number(value: float) -> int | float:
     """The one form of a number.
 

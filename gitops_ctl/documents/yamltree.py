@@ -14,7 +14,7 @@ from yaml._yaml import CParser
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.jsonvalue import JsonScalar, JsonValue
 from gitops_ctl.documents.pointer import pointer_of
-from gitops_ctl.documents.scalars import NotJsonError, plain_value
+from gitops_ctl.documents.scalars import NotJsonError, is_text, plain_value
 
 _PLAIN: Final = "plain"
 _PREFIX: Final = "tag:yaml.org,2002:"
@@ -260,7 +260,7 @@ class _Walk:
             return None
         text: str = key.value
         self._left -= len(text)
-        if key.tag == _STR or (key.tag == _PLAIN and _is_text(text)):
+        if key.tag == _STR or (key.tag == _PLAIN and is_text(text)):
             return text
         self._add(
             key, ErrorCode.KEY_NOT_A_STRING, f"the key {_cut(text)} is not a string", hint=f'quote it: "{_cut(text)}":'
@@ -277,13 +277,6 @@ class _Walk:
     def _add(self, node: yaml.Node, code: ErrorCode, message: str, *, hint: str = "", other_line: int = 0) -> None:
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(_Found(node, code, message, hint, other_line))
-
-
-def _is_text(text: str) -> bool:
-    try:
-        return isinstance(plain_value(text), str)
-    except NotJsonError:
-        return False
 
 
 def _cut(text: str, *, limit: int = 60) -> str:
