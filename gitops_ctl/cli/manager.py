@@ -11,9 +11,10 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,7 +22,7 @@ from gitops_ctl.api.compat import require_fields
 from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.gitops import KINDS
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
-from gitops_ctl.cli.documents import document_loader
+from gitops_ctl.cli.revisions import RevisionReader
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, NotFound
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
@@ -29,12 +30,14 @@ from gitops_ctl.documents.index import DocumentCache
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import ChildTransport
 from gitops_ctl.kube.config import load_cluster
-from gitops_ctl.kube.events import EventRecorder
+from gitops_ctl.kube.events import EventKind, EventRecorder
+from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.lease import Leader, LeaseTiming
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.source.room import Options as SourceOptions
 from gitops_ctl.source.room import SourceRoom
 from gitops_ctl.source.webhook import webhook_app
+from gitops_ctl.sync.loading import CheckedLoader
 from gitops_ctl.sync.room import Options as SyncOptions
 from gitops_ctl.sync.room import SyncRoom
 from gitops_ctl.telemetry.endpoints import Endpoints, health_app, metrics_app
@@ -136,31 +139,65 @@ async def run_manager(settings: Settings) -> int:
             client, namespace=settings.namespace, name=LEASE_NAME, identity=settings.identity, timing=settings.lease
         )
         events = EventRecorder(client, instance=settings.identity)
-        revisions = AcceptedRevisions()
-        clones = CloneCache(settings.cache)
-        sources = SourceRoom(
-            client,
-            git=ChildTransport(),
-            clones=clones,
-            revisions=revisions,
-            events=events,
-            documents=DocumentCache(),
-            options=SourceOptions(allow_file=settings.allow_file, require=leader.require),
+        rooms = make_rooms(
+            client, cache=settings.cache, events=events, require=leader.require, allow_file=settings.allow_file
         )
+        async with rooms.syncs, _endpoints(settings, leader=leader, rooms=rooms, client=client):
+            return await _lead(leader, rooms=rooms, events=events)
 
-        def emit(tree: JsonObject, kind: str, reason: str, note: str) -> None:
-            events.emit(
-                tree, type="Warning" if kind == "Warning" else "Normal", reason=reason, action="Sync", note=note
-            )
 
-        options = SyncOptions(emit=emit, require=leader.require, draw=client.draw)
-        async with (
-            SyncRoom(
-                client, revisions=revisions, load=document_loader(DocumentCache(), clones=clones), options=options
-            ) as syncs,
-            _endpoints(settings, leader=leader, sources=sources, syncs=syncs, client=client),
-        ):
-            return await _lead(leader, sources=sources, syncs=syncs, events=events)
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """The controllers of one process; `syncs` is entered as a context before either runs."""
+
+    sources: SourceRoom
+    syncs: SyncRoom
+
+
+def make_rooms(  # noqa: PLR0913  what a process may choose
+    client: KubeClient,
+    *,
+    cache: Path,
+    events: EventRecorder,
+    require: Callable[[], None],
+    allow_file: bool = False,
+    namespace: str = "",
+    timing: Timing | None = None,
+) -> Rooms:
+    """Source and sync room of one process, joined by the revisions that the one accepts and the other applies.
+
+    Args:
+        client: with the manager's own identity.
+        cache: folder of the clones.
+        events: where changes of state are told.
+        require: raises LeadershipLost when the process may not write any more.
+        allow_file: the local flag.
+        namespace: only objects of this namespace; empty for all.
+        timing: of the informers.
+    """
+    revisions = AcceptedRevisions()
+    clones = CloneCache(cache)
+    sources = SourceRoom(
+        client,
+        git=ChildTransport(),
+        clones=clones,
+        revisions=revisions,
+        events=events,
+        documents=DocumentCache(),
+        options=SourceOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
+    )
+
+    def emit(tree: JsonObject, kind: str, reason: str, note: str) -> None:
+        word: EventKind = "Warning" if kind == "Warning" else "Normal"
+        events.emit(tree, type=word, reason=reason, action="Sync", note=note)
+
+    syncs = SyncRoom(
+        client,
+        revisions=revisions,
+        load=CheckedLoader(RevisionReader(DocumentCache(), clones=clones)),
+        options=SyncOptions(emit=emit, require=require, draw=client.draw, namespace=namespace, timing=timing),
+    )
+    return Rooms(sources, syncs)
 
 
 async def require_definitions(client: KubeClient) -> None:
@@ -183,7 +220,7 @@ async def require_definitions(client: KubeClient) -> None:
         require_fields(served, needed=needed)
 
 
-async def _lead(leader: Leader, *, sources: SourceRoom, syncs: SyncRoom, events: EventRecorder) -> int:
+async def _lead(leader: Leader, *, rooms: Rooms, events: EventRecorder) -> int:
     """Wait for the Lease, work, and leave in order."""
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -200,7 +237,7 @@ async def _lead(leader: Leader, *, sources: SourceRoom, syncs: SyncRoom, events:
         await asyncio.wait([leading, holding, *ends], return_when=asyncio.FIRST_COMPLETED)
         if leading.done() and not any(end.done() for end in ends):
             log.info("leading", identity=leader.identity)
-            await _work(sources, syncs, until=[*ends, holding])
+            await run_rooms(rooms, until=[*ends, holding])
         lost = leader.lost.is_set() or (holding.done() and not asked.is_set())
         if holding.done() and not holding.cancelled() and (error := holding.exception()) is not None:
             raise error
@@ -212,34 +249,37 @@ async def _lead(leader: Leader, *, sources: SourceRoom, syncs: SyncRoom, events:
         await leader.release()
 
 
-async def _work(sources: SourceRoom, syncs: SyncRoom, *, until: list["asyncio.Task[object]"]) -> None:
+async def run_rooms(rooms: Rooms, *, until: Iterable["asyncio.Task[Any]"]) -> None:
     """Run both rooms until one of `until` ends, then let their passes finish."""
-    rooms = [asyncio.create_task(sources.run(), name="sources"), asyncio.create_task(syncs.run(), name="syncs")]
-    await asyncio.wait([*rooms, *until], return_when=asyncio.FIRST_COMPLETED)
-    sources.stop()
-    syncs.stop()
-    await asyncio.gather(*rooms)
+    running = [
+        asyncio.create_task(rooms.sources.run(), name="sources"),
+        asyncio.create_task(rooms.syncs.run(), name="syncs"),
+    ]
+    await asyncio.wait([*running, *until], return_when=asyncio.FIRST_COMPLETED)
+    rooms.sources.stop()
+    rooms.syncs.stop()
+    await asyncio.gather(*running)
 
 
-def _endpoints(
-    settings: Settings, *, leader: Leader, sources: SourceRoom, syncs: SyncRoom, client: KubeClient
-) -> Endpoints:
+def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: KubeClient) -> Endpoints:
     metrics = Metrics()
     apps = {"health": (health_app(is_ready=lambda: not leader.lost.is_set()), settings.health)}
     if settings.metrics:
         apps["metrics"] = (
-            metrics_app(metrics, refresh=_gauges(metrics, sources=sources, syncs=syncs)),
+            metrics_app(metrics, refresh=_gauges(metrics, rooms=rooms)),
             settings.metrics,
         )
     if settings.webhook:
-        app = webhook_app(secret_of=sources.controller.webhook_secret, trigger=sources.poke, clock=client.clock)
+        app = webhook_app(
+            secret_of=rooms.sources.controller.webhook_secret, trigger=rooms.sources.poke, clock=client.clock
+        )
         apps["webhook"] = (app, settings.webhook)
     return Endpoints(apps)
 
 
-def _gauges(metrics: Metrics, *, sources: SourceRoom, syncs: SyncRoom) -> Callable[[], None]:
+def _gauges(metrics: Metrics, *, rooms: Rooms) -> Callable[[], None]:
     def refresh() -> None:
-        for name, queue in (("gitsource", sources.queue), ("sync", syncs.queue)):
+        for name, queue in (("gitsource", rooms.sources.queue), ("sync", rooms.syncs.queue)):
             depth = sum(value for key, value in queue.gauges().items() if key.startswith("depth_"))
             metrics.queue_depth.labels(name).set(depth)
 
