@@ -245,7 +245,9 @@ def test_an_account_counts_from_the_moment_it_is_listed(who: Identity, admin: Pl
     eventually(lambda: who("other account").post(f"{syncs(namespace)}?dryRun=All", tree).status == 201)
 
 
-def test_without_the_list_nothing_of_ours_is_written_at_all(who: Identity, admin: PlainApi, namespace: str, listing: str):
+def test_without_the_list_nothing_of_ours_is_written_at_all(
+    who: Identity, admin: PlainApi, namespace: str, listing: str
+):
     admin.delete(listing)
     tree = annotated(a_sync(namespace=namespace), allow_prune=DIGEST)
     eventually(lambda: "no params found" in who("applier").post(f"{syncs(namespace)}?dryRun=All", tree).message)
