@@ -15,6 +15,7 @@ from typing import Final, Self
 from gitops_ctl.api.names import LABEL_OWNER
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import GroupKind, GroupVersionKind, NamespacedName, ObjectId
+from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
 from gitops_ctl.kube.answers import KindNotServed
 from gitops_ctl.kube.cache import Change
 from gitops_ctl.kube.informer import Informer, State, Timing
@@ -120,8 +121,15 @@ class LiveCluster:
         self._served_as[kind] = resource.gvk
         if resource.gvk in self._informers:
             return
-        informer = Informer(self.client, resource, trim=view_of, selector=LABEL_OWNER, timing=self._timing)
-        informer.add_handler(lambda change: self._heard(resource.gvk.group_kind, change))
+        group_kind = resource.gvk.group_kind
+        informer = Informer(
+            self.client,
+            resource,
+            trim=lambda tree: self._view(group_kind, tree),
+            selector=LABEL_OWNER,
+            timing=self._timing,
+        )
+        informer.add_handler(lambda change: self._heard(group_kind, change))
         self._informers[resource.gvk] = informer
         self._tasks[resource.gvk] = asyncio.create_task(informer.run(), name=f"informer {resource.gvk}")
 
@@ -144,8 +152,20 @@ class LiveCluster:
     def _informer(self, kind: GroupVersionKind) -> Informer[View] | None:
         return self._informers.get(self._served_as.get(kind, kind))
 
+    def _view(self, kind: GroupKind, tree: JsonObject) -> View:
+        """The view of an object; the one of our own write where it is the same version, so that it is made and held once."""
+        metadata = object_at(tree, "metadata")
+        identity = ObjectId(kind.group, kind.kind, text_at(metadata, "namespace"), text_at(metadata, "name"))
+        note = self._notes.get(identity)
+        if note is not None and note.seen is not None and note.seen.version == text_at(metadata, "resourceVersion"):
+            return note.seen
+        return view_of(tree)
+
     def _heard(self, kind: GroupKind, change: Change[View]) -> None:
         identity = ObjectId(kind.group, kind.kind, change.key.namespace, change.key.name)
+        note = self._notes.get(identity)
+        if change.kind == "deleted" and note is not None and change.old is not None and change.old.uid == note.uid:
+            del self._notes[identity]
         marks = {entry.value.owner for entry in (change.old, change.new) if entry is not None and entry.value.owner}
         for mark in marks:
             owner = OwnerId.of_mark(mark, identity=identity)

@@ -169,8 +169,9 @@ def _note(run: Pass, item: Applied) -> None:
     if item.view is None:
         run.entries.pop(item.id, None)
         return
-    run.cluster.note(item.id, item.view, uid=item.view.uid)
-    if not run.cluster.is_watched(desired.gvk):
+    if run.cluster.is_watched(desired.gvk):
+        run.cluster.note(item.id, item.view, uid=item.view.uid)
+    else:
         memory.read[item.id] = item.view
     memory.before[item.id] = desired
     run.entries[item.id] = Entry(

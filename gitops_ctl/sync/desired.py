@@ -60,12 +60,17 @@ def desired_state(
         objects=builder.objects,
         held=tuple(builder.held.values()),
         hidden=frozenset(builder.located(item) for item in documents.hidden_ids),
-        broken_files=frozenset(documents.unreadable),
+        broken_files={name: _unreadable(problem) for name, problem in documents.unreadable.items()},
         complete=complete,
         unit_held=unit.hold_unit and not complete,
         unsettled=any(scope(found.gvk) is None for found in builder.objects.values()),
         definitions={_defined_kind(document.tree): document.id for document in definitions},
     )
+
+
+def _unreadable(problem: Problem) -> Held:
+    """A file that cannot be read, for the time that it is not known which objects it held."""
+    return Held(ObjectId("", "File", "", problem.file), problem.code, problem.message, problem.file, problem.line)
 
 
 def _defined_kind(tree: JsonObject) -> GroupKind:

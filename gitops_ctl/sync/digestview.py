@@ -7,7 +7,6 @@ other managers cannot make a difference (S06, S12, S14, S15); losing a field to 
 """
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -20,7 +19,7 @@ from gitops_ctl.api.names import (
     PRUNE_DISABLED,
 )
 from gitops_ctl.core.ids import ObjectId
-from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, JsonValue, object_at, objects_at, text_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, JsonValue, list_at, object_at, objects_at, text_at
 from gitops_ctl.sync.health import health_of
 from gitops_ctl.sync.model import View, short_digest
 from gitops_ctl.sync.order import RBAC_GROUP
@@ -31,8 +30,13 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 def our_fields(tree: JsonObject) -> JsonObject:
     """The `fieldsV1` tree of what we applied; empty when no apply of ours stands on the object."""
-    for entry in objects_at(tree, "metadata", "managedFields"):
-        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource"):
+    for entry in list_at(tree, "metadata", "managedFields"):
+        if (
+            isinstance(entry, dict)
+            and entry.get("manager") == FIELD_MANAGER
+            and entry.get("operation") == "Apply"
+            and not entry.get("subresource")
+        ):
             return object_at(entry, "fieldsV1")
     return EMPTY
 
@@ -47,53 +51,50 @@ def live_values(value: JsonValue, fields: JsonObject) -> JsonValue:
     return {key: _member(value, key, below) for key, below in fields.items()}
 
 
+# Objects come from the JSON decoder, so their trees are dicts and lists: the exact test is many times faster than that of
+# the abstract classes, and this runs for every object that is decoded.
 def _member(value: JsonValue, key: str, below: JsonValue) -> JsonValue:
-    deeper = below if isinstance(below, Mapping) else EMPTY
+    deeper = below if isinstance(below, dict) else EMPTY
     name = key[2:]
     match key[:2]:
-        case "f:" if isinstance(value, Mapping):
+        case "f:" if isinstance(value, dict):
             return live_values(value[name], deeper) if name in value else _ABSENT
         case "k:":
             found = _element(value, json.loads(name))
             return _ABSENT if found is None else live_values(found, deeper)
         case "v:":
-            return json.loads(name) in _items(value)
-        case "i:":
-            items = _items(value)
-            return live_values(items[int(name)], deeper) if int(name) < len(items) else _ABSENT
+            return isinstance(value, list) and json.loads(name) in value
+        case "i:" if isinstance(value, list) and int(name) < len(value):
+            return live_values(value[int(name)], deeper)
         case _:
-            return key == "."
-
-
-def _items(value: JsonValue) -> Sequence[JsonValue]:
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+            return key == "." or _ABSENT
 
 
 def _element(value: JsonValue, keys: JsonObject) -> JsonObject | None:
-    for item in _items(value):
-        if isinstance(item, Mapping) and all(item.get(name) == wanted for name, wanted in keys.items()):
+    if not isinstance(value, list):
+        return None
+    for item in value:
+        if isinstance(item, dict) and all(item.get(name) == wanted for name, wanted in keys.items()):
             return item
     return None
 
 
-def digest_of(tree: JsonObject) -> str:
-    """The observed digest of a live object, empty when nothing on it was applied by us."""
-    fields = our_fields(tree)
-    if not fields:
-        return ""
-    return short_digest(_ENCODER.encode(live_values(tree, fields)))
+def digest_of(tree: JsonObject, fields: JsonObject) -> str:
+    """The observed digest of a live object over the fields that we applied; empty when there are none."""
+    return short_digest(_ENCODER.encode(live_values(tree, fields))) if fields else ""
 
 
 def view_of(tree: JsonObject) -> View:
     """What an informer keeps of an object, and what an apply keeps of the server's answer."""
     metadata = object_at(tree, "metadata")
     annotations = object_at(metadata, "annotations")
-    ours = object_at(our_fields(tree), "f:metadata", "f:annotations")
-    binds, role = _binding(tree)
+    fields = our_fields(tree)
+    ours = object_at(fields, "f:metadata", "f:annotations")
+    binds, role = _binding(tree) if "roleRef" in tree else ((), None)
     return View(
         uid=text_at(metadata, "uid"),
         version=text_at(metadata, "resourceVersion"),
-        digest=digest_of(tree),
+        digest=digest_of(tree, fields),
         owner=text_at(annotations, ANNOTATION_OWNER_ID),
         health=health_of(tree),
         terminating="deletionTimestamp" in metadata,
@@ -109,7 +110,7 @@ def _ours(annotations: JsonObject, fields: JsonObject, name: str) -> str:
 
 
 def _binding(tree: JsonObject) -> tuple[tuple[str, ...], ObjectId | None]:
-    if "roleRef" not in tree or RBAC_GROUP not in text_at(tree, "apiVersion"):
+    if RBAC_GROUP not in text_at(tree, "apiVersion"):
         return (), None
     accounts = tuple(
         f"{text_at(subject, 'namespace')}/{text_at(subject, 'name')}"

@@ -151,7 +151,7 @@ class DesiredState:
     Attributes:
         held: objects that a document error or a missing condition holds; they are not in `objects`.
         hidden: identities whose file is ignored: kept, never pruned for that.
-        broken_files: files that could not be read; what came from them is held.
+        broken_files: files that could not be read, with the reason; what came from them is held.
         complete: no document of the unit has an error; prune needs it.
         unit_held: nothing of the unit may be applied (`onDocumentError: HoldUnit`).
         definitions: the CustomResourceDefinitions of the unit by the kind that they define.
@@ -161,7 +161,7 @@ class DesiredState:
     objects: Mapping[ObjectId, Desired]
     held: tuple[Held, ...] = ()
     hidden: frozenset[ObjectId] = frozenset()
-    broken_files: frozenset[str] = frozenset()
+    broken_files: Mapping[str, Held] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     complete: bool = True
     unit_held: bool = False

@@ -4,8 +4,8 @@ An object whose declared digest is that of the inventory and whose live digest i
 costs no API call, also after a restart.  What cannot be seen is left alone, never taken for missing (H19).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import ObjectId
@@ -51,7 +51,7 @@ def plan(facts: Facts) -> Plan:
     """Decide about every object of the unit.  Objects that documents hold are in `held` already and get no action."""
     applies: list[Apply] = []
     drift: list[Drift] = []
-    held: list[Held] = list(facts.state.held)
+    held: list[Held] = [*facts.state.held, *_from_broken_files(facts)]
     if not facts.state.unit_held:
         for desired in facts.state.objects.values():
             decision = decide(desired, facts)
@@ -65,6 +65,20 @@ def plan(facts: Facts) -> Plan:
                 case Drift():
                     drift.append(decision)
     return Plan(tuple(applies), tuple(drift), tuple(held))
+
+
+def _from_broken_files(facts: Facts) -> Iterator[Held]:
+    """The objects that came from a file that cannot be read now; the file itself where it is not known what it held."""
+    state = facts.state
+    if not state.broken_files:
+        return
+    lost: dict[str, list[ObjectId]] = {}
+    for item, entry in facts.entries.items():
+        if entry.file in state.broken_files and item not in state.lists:
+            lost.setdefault(entry.file, []).append(item)
+    for file, held in state.broken_files.items():
+        for item in lost.get(file, [held.id]):
+            yield replace(held, id=item)
 
 
 def decide(desired: Desired, facts: Facts) -> Apply | Drift | Held | None:

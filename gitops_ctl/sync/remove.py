@@ -76,7 +76,8 @@ class Remover:
             result.failed[entry.id] = error.message
             return
         (result.gone if left is None else result.terminating).append(entry.id)
-        self.cluster.note(entry.id, view_of(left) if left is not None else None, uid=uid)
+        if self.cluster.is_watched(entry.gvk):
+            self.cluster.note(entry.id, view_of(left) if left is not None else None, uid=uid)
 
     async def _resource(self, entry: Entry) -> Resource:
         try:

@@ -22,6 +22,8 @@ SUCCEEDED: Final = "Succeeded"
 PROGRESSING: Final = "Progressing"
 WITH_RETRY: Final = "ProgressingWithRetry"
 MESSAGE: Final = 1000
+ITEM: Final = 300
+"""Characters of one of several texts in a message."""
 
 _NEEDS_A_PERSON: Final = frozenset({ErrorCode.SOURCE_NOT_TRUSTED, ErrorCode.PRUNE_BLOCKED, ErrorCode.RULE})
 
@@ -219,12 +221,12 @@ def _held_text(held: Sequence[Held]) -> str:
     shown = []
     for item in sorted(held, key=lambda found: found.id):
         place = f" ({item.file}:{item.line})" if item.file else ""
-        shown.append(f"{item.id}{place}: {item.why}: {cut(redact_text(item.message), limit=150)}")
+        shown.append(f"{item.id}{place}: {item.why}: {cut(redact_text(item.message), limit=ITEM)}")
     return listed(shown)
 
 
 def _mapped(found: Mapping[ObjectId, str]) -> str:
-    return listed([f"{item}: {cut(redact_text(text), limit=150)}" for item, text in sorted(found.items())])
+    return listed([f"{item}: {cut(redact_text(text), limit=ITEM)}" for item, text in sorted(found.items())])
 
 
 def _conditions(outcome: Outcome, ready: Condition) -> list[Condition]:

@@ -230,11 +230,14 @@ async def test_S11_managers_of_a_version_that_is_gone_are_migrated(site: Bench) 
         await site.until_ready()
         site.push({"crd.yaml": widget_definition(group, "v1beta1", "v1")})
         await site.until_ready()
+        stored = site.path("widgets", "w", group=f"{group}/v1")
+        await site.admin.patch_merge(stored, {"metadata": {"labels": {"stored": "anew"}}}, manager="migrator")
         await site.admin.patch_merge(path + "/status", {"status": {"storedVersions": ["v1"]}})
         site.push({"crd.yaml": widget_definition(group, "v1"), "w.yaml": widget(site, group)})
         await site.until_ready()
         found = await site.get("widgets", "w", group=f"{group}/v1")
         assert {entry["apiVersion"] for entry in found["metadata"]["managedFields"]} == {f"{group}/v1"}
+        assert [entry["manager"] for entry in found["metadata"]["managedFields"]] == ["gitops-ctl", "migrator"]
         await quiet(site)
     finally:
         await site.admin.delete(path)

@@ -3,7 +3,7 @@
 from copy import deepcopy
 from typing import Any
 
-from gitops_ctl.sync.digestview import digest_of, view_of
+from gitops_ctl.sync.digestview import view_of
 from gitops_ctl.sync.model import HealthStatus
 
 DEPLOYMENT: dict[str, Any] = {
@@ -62,6 +62,10 @@ DEPLOYMENT: dict[str, Any] = {
         },
     },
 }
+
+
+def digest_of(tree: dict[str, Any]) -> str:
+    return view_of(tree).digest
 
 
 def changed(edit: str) -> dict[str, Any]:

@@ -116,3 +116,11 @@ def test_promise_02_repairs_are_counted_as_drift_and_changes_are_not() -> None:
     planned = plan(Facts(state, entries, lambda found: seen[found.id], lambda _owner, _item: False))
     assert [item.id.name for item in planned.applies] == ["a", "b"]
     assert [item.desired.id.name for item in planned.drift] == ["a"]
+
+
+def test_a_file_that_cannot_be_read_holds_what_came_from_it_or_stands_for_itself() -> None:
+    state = state_of("---\nkind: [\n", file="bad.yaml")
+    known = entry(ONE, file="bad.yaml")
+    for entries, expected in (({ONE.id: known}, ONE.id), ({}, ObjectId("", "File", "", "bad.yaml"))):
+        planned = plan(Facts(state, entries, lambda _: None, lambda _owner, _item: False))
+        assert [(item.id, item.why, item.file) for item in planned.held] == [(expected, "DocumentInvalid", "bad.yaml")]

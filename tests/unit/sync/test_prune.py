@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import ObjectId
-from gitops_ctl.sync.model import UNSEEN, DesiredState, Entry, Seen, View
+from gitops_ctl.sync.model import UNSEEN, DesiredState, Entry, Held, Seen, View
 from gitops_ctl.sync.order import Deletion
 from gitops_ctl.sync.prune import (
     PruneFacts,
@@ -20,6 +21,8 @@ from gitops_ctl.sync.prune import (
     survivors,
 )
 from tests.support.sync import OTHER, OWNER, config_map, desired, entry, state_of
+
+BROKEN = Held(ObjectId("", "File", "", "bad.yaml"), ErrorCode.YAML_SYNTAX, "no YAML", "bad.yaml", 1)
 
 
 def stale(name: str, *, kind: str = "ConfigMap", group: str = "", uid: str = "") -> Entry:
@@ -40,7 +43,7 @@ def sort(shown: Mapping[Entry, Seen], *, listed: frozenset[ObjectId] = frozenset
 def test_only_entries_that_nothing_in_git_stands_behind_are_candidates() -> None:
     one = desired()
     gone, hidden, broken = stale("gone"), stale("hidden"), stale("broken")
-    state = DesiredState({one.id: one}, hidden=frozenset({hidden.id}), broken_files=frozenset({"bad.yaml"}))
+    state = DesiredState({one.id: one}, hidden=frozenset({hidden.id}), broken_files={"bad.yaml": BROKEN})
     entries = [entry(one), gone, hidden, Entry(broken.id, "v1", "u", file="bad.yaml")]
     assert candidates(state, entries) == (gone,)
     assert hidden_entries(state, {item.id: item for item in entries}) == (hidden.id,)
