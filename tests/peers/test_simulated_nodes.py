@@ -9,7 +9,7 @@ import pytest
 
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.local.controlplane import Options
-from gitops_ctl.local.kwok import find_kwok
+from gitops_ctl.local.kwok import Kwok, find_kwok
 from gitops_ctl.local.progress import stderr_progress
 from gitops_ctl.local.state import SystemFolder
 from gitops_ctl.local.supervisor import Job, start_supervisor, stop_supervisor
@@ -19,12 +19,17 @@ from tests.support.processes import processes_of, until
 pytestmark = [pytest.mark.peers, pytest.mark.slow]
 
 
+@pytest.fixture(scope="session")
+def kwok() -> Kwok:
+    """The program and its stages."""
+    return asyncio.run(find_kwok(progress=stderr_progress()))
+
+
 @pytest.fixture
-def system(control_plane: ControlPlaneHandle, tmp_path: Path) -> Iterator[ControlPlaneHandle]:
+def system(control_plane: ControlPlaneHandle, kwok: Kwok, tmp_path: Path) -> Iterator[ControlPlaneHandle]:
     """A control plane of its own with two simulated nodes: Nodes are shared by all tests of a server."""
 
     async def start() -> ControlPlaneHandle:
-        kwok = await find_kwok(progress=stderr_progress())
         job = Job(tmp_path / "system", control_plane.binaries, Options(durable=False, nodes=2, audit=True), kwok=kwok)
         state = await start_supervisor(job, clock=SystemClock())
         return ControlPlaneHandle(SystemFolder(tmp_path / "system"), state, control_plane.binaries)

@@ -7,16 +7,18 @@ of a test does not count, and shows what is being built.
 import asyncio
 import io
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any
 
 import pytest
 
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.local.binaries import find_binaries
-from gitops_ctl.local.progress import LineProgress
+from gitops_ctl.local.kwok import find_kwok
+from gitops_ctl.local.progress import LineProgress, Progress
 
 NEEDS_COMPONENTS = ("cluster", "contract", "peers", "e2e")
-_waited = pytest.StashKey[bool]()
+_awaited = pytest.StashKey[set[str]]()
 
 
 def needs_components(item: pytest.Item) -> bool:
@@ -33,9 +35,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Before the first test that needs them, wait until the components are built."""
-    if needs_components(item) and not item.config.stash.get(_waited, False):
-        item.config.stash[_waited] = True
-        _wait_for_build(item.config)
+    awaited = item.config.stash.setdefault(_awaited, set())
+    if needs_components(item) and "control plane" not in awaited:
+        awaited.add("control plane")
+        _wait_for_build(item.config, lambda progress: find_binaries(progress=progress))
+    if "kwok" in getattr(item, "fixturenames", ()) and "kwok" not in awaited:
+        awaited.add("kwok")
+        _wait_for_build(item.config, lambda progress: find_kwok(progress=progress))
     return (yield)
 
 
@@ -48,16 +54,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def _wait_for_build(config: pytest.Config) -> None:
+def _wait_for_build(config: pytest.Config, find: Callable[[Progress], Coroutine[Any, Any, object]]) -> None:
     capture = config.pluginmanager.get_plugin("capturemanager")
     assert capture is not None
     # One worker speaks for all.
     speaks = getattr(config, "workerinput", {"workerid": "gw0"})["workerid"] == "gw0"
     with capture.global_and_fixture_disabled():
         try:
-            asyncio.run(
-                find_binaries(progress=LineProgress(sys.__stderr__ if speaks and sys.__stderr__ else io.StringIO()))
-            )
+            asyncio.run(find(LineProgress(sys.__stderr__ if speaks and sys.__stderr__ else io.StringIO())))
         except GitopsError as error:
             # Told again, as the error of each test that needs the components.
             print(error.message, file=sys.__stderr__)
