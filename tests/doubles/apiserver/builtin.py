@@ -72,7 +72,7 @@ def _normal_map(shape: Shape, value: Any, path: str) -> tuple[Any, list[str]]:
         elif item is not None:
             kept, lost = normal(child, item, where)
             unknown += lost
-            if not _is_omitted(child, kept):
+            if name in shape.schema.get("required", ()) or not _is_omitted(child, kept):
                 result[name] = kept
     return result, unknown
 

@@ -257,9 +257,9 @@ class Writes:
             meta["generation"] = 1
         self._prepare_creation(resource, tree)
         self._put_entries(tree, entries)
+        self._validate(resource, tree, None)
         if self.store.get(resource.collection, (namespace, name)) is not None:
             raise already_exists(resource.named(name))
-        self._validate(resource, tree, None)
         if call.request.dry_run:
             return tree
         return self.store.put(resource.collection, (namespace, name), tree)
