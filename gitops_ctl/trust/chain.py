@@ -23,12 +23,13 @@ from gitops_ctl.git.history import commits_between, first_parent_line, is_ancest
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.trust.bounded import Bounded
 from gitops_ctl.trust.changes import BlobDocuments
-from gitops_ctl.trust.firstseen import FirstSeen, Times
+from gitops_ctl.trust.firstseen import FirstSeen
 from gitops_ctl.trust.judge import Judge, Scope
 from gitops_ctl.trust.lines import Line, Lines
 from gitops_ctl.trust.policies import Policies, PolicyCache
 from gitops_ctl.trust.reviews import ReviewEvidence
 from gitops_ctl.trust.rulebook import Revocation, TrustPolicy
+from gitops_ctl.trust.sighting import Times
 from gitops_ctl.trust.tags import judge_tag
 from gitops_ctl.trust.unsigned import explain_unsigned
 from gitops_ctl.trust.verdict import ACCEPTED, CommitRefused, refusal_from
@@ -131,7 +132,7 @@ class VerdictCache:
 
     def __init__(self) -> None:
         self.policies: PolicyCache = Bounded(64)
-        self.documents = DocumentCache(limit_bytes=2**20)
+        self.documents = DocumentCache(limit_bytes=2**18)
         self.passed: Bounded[tuple[str, str], str] = Bounded(8)
         """(context, root) to the newest commit of the line up to which a range was judged again."""
         self._merge: tuple[str, str] = ("", "")

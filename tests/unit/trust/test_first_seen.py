@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.git.store import ObjectStore
-from gitops_ctl.trust.firstseen import LIMIT, FirstSeen, SeenTip, times_of
+from gitops_ctl.trust.firstseen import LIMIT, FirstSeen, SeenTip
+from gitops_ctl.trust.sighting import times_of
 from tests.support.trust import NOW, Story, Team, config_map, person
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
