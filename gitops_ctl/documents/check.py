@@ -6,16 +6,15 @@ the schemas and the policies are the same; what lies between documents is in `ch
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from gitops_ctl.api.names import GROUP
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.collection import DocumentSet
-from gitops_ctl.documents.guard import PolicyGuard
 from gitops_ctl.documents.loader import Document
 from gitops_ctl.documents.ours import check_ours
-from gitops_ctl.documents.policy import subject_of
 from gitops_ctl.documents.problem import Problem, in_reading_order
 from gitops_ctl.documents.references import Node, check_references, references_of
 from gitops_ctl.documents.rules import check_rules
@@ -25,12 +24,20 @@ from gitops_ctl.documents.shape import GIT_ONLY_KINDS, Flaw
 _SOURCE = GroupKind(GROUP, "GitSource")
 
 
+class PolicyJudge(Protocol):
+    """What evaluates admission policies: a `PolicyGuard`, which most runs do not need."""
+
+    def judge(self, document: Document, *, resource: str, before: JsonObject | None) -> list[Flaw]:
+        """What the policies say against a document; `resource` is the plural of its kind."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Checker:
     """What single documents are checked with."""
 
     catalog: SchemaCatalog
-    policies: PolicyGuard | None = None
+    policies: PolicyJudge | None = None
 
     def check(self, document: Document, *, before: JsonObject | None = None) -> list[Problem]:
         """Everything that is wrong in one document; `before` is its accepted version."""
@@ -39,8 +46,9 @@ class Checker:
             found.extend(document.problem(flaw) for flaw in check_ours(document))
         found.extend(check_rules(document))
         if self.policies is not None and document.id.group_kind not in GIT_ONLY_KINDS:
-            subject = subject_of(document, resource=self.catalog.plural_of(document.gvk), before=before)
-            found.extend(document.problem(flaw) for flaw in self.policies.flaws(subject))
+            resource = self.catalog.plural_of(document.gvk)
+            flaws = self.policies.judge(document, resource=resource, before=before)
+            found.extend(document.problem(flaw) for flaw in flaws)
         return found
 
 
@@ -48,7 +56,7 @@ def check_set(
     document_set: DocumentSet,
     *,
     catalog: SchemaCatalog,
-    policies: PolicyGuard | None = None,
+    policies: PolicyJudge | None = None,
     before: DocumentSet | None = None,
     own_source: NamespacedName | None = None,
 ) -> tuple[Problem, ...]:

@@ -4,10 +4,9 @@ Reading YAML holds the interpreter's lock, so threads would not help.
 """
 
 import gc
-import multiprocessing
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,15 +14,13 @@ from typing import Final
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
-from gitops_ctl.documents.check import Checker
+from gitops_ctl.documents.check import Checker, PolicyJudge
 from gitops_ctl.documents.checkcache import digest_of
 from gitops_ctl.documents.filereport import FileReport
-from gitops_ctl.documents.guard import PolicyGuard
 from gitops_ctl.documents.loader import Document, load
-from gitops_ctl.documents.policy import BINDING, POLICY
 from gitops_ctl.documents.references import Node, references_of
 from gitops_ctl.documents.schema import SchemaCatalog
-from gitops_ctl.documents.shape import GIT_ONLY_KINDS
+from gitops_ctl.documents.shape import GIT_ONLY_KINDS, POLICY_KINDS
 
 _WORTH_A_POOL: Final = 400
 _CHUNKS_PER_PROCESS: Final = 4
@@ -57,6 +54,10 @@ def check_files(paths: Sequence[str], inputs: CheckInputs, *, processes: int | N
         return _check_chunk(paths, inputs)
     size = -(-len(paths) // (count * _CHUNKS_PER_PROCESS))
     chunks = [paths[start : start + size] for start in range(0, len(paths), size)]
+    # Most runs check a few files, and these modules take as long to import as checking ten of them.
+    import multiprocessing  # noqa: PLC0415
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+
     # Forked children have the modules and the schemas already; the command line has no threads at this point.
     with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("fork")) as pool:
         futures = [pool.submit(_check_chunk, chunk, inputs) for chunk in chunks]
@@ -68,12 +69,21 @@ def _check_chunk(paths: Sequence[str], inputs: CheckInputs) -> list[FileReport]:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        with PolicyGuard(inputs.policies) as guard:
-            checker = Checker(SchemaCatalog(crds=inputs.crds), guard if inputs.policies else None)
+        with _judge(inputs.policies) as judge:
+            checker = Checker(SchemaCatalog(crds=inputs.crds), judge)
             return [_check_file(path, checker, inputs) for path in paths]
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _judge(policies: Sequence[JsonObject]) -> AbstractContextManager[PolicyJudge | None]:
+    if not policies:
+        return nullcontext()
+    # CEL is only needed where there are policies.
+    from gitops_ctl.documents.guard import PolicyGuard  # noqa: PLC0415
+
+    return PolicyGuard(policies)
 
 
 def _check_file(path: str, checker: Checker, inputs: CheckInputs) -> FileReport:
@@ -115,5 +125,5 @@ def policies_in(paths: Iterable[Path]) -> tuple[JsonObject, ...]:
         for problem in loaded.problems:
             if problem.is_error:
                 raise Refused(problem.message, code=problem.code, subject=f"{path}:{problem.line}", hint=problem.advice)
-        trees.extend(document.tree for document in loaded.documents if document.id.group_kind in (POLICY, BINDING))
+        trees.extend(document.tree for document in loaded.documents if document.id.group_kind in POLICY_KINDS)
     return tuple(trees)

@@ -15,7 +15,8 @@ from typing import Final, Self
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.jsonvalue import JsonObject
-from gitops_ctl.documents.policy import PolicyEngine, Subject, compile_policies
+from gitops_ctl.documents.loader import Document
+from gitops_ctl.documents.policy import PolicyEngine, Subject, compile_policies, subject_of
 from gitops_ctl.documents.shape import Flaw
 
 DEADLINE_S: Final = 5.0
@@ -55,6 +56,10 @@ class PolicyGuard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def judge(self, document: Document, *, resource: str, before: JsonObject | None) -> list[Flaw]:
+        """What the policies say against a document; `resource` is the plural of its kind."""
+        return self.flaws(subject_of(document, resource=resource, before=before))
 
     def flaws(self, subject: Subject) -> list[Flaw]:
         """What the policies say against an object; one flaw when they do not come to an end."""

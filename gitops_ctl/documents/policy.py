@@ -11,7 +11,6 @@ from typing import Final
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
-from gitops_ctl.core.ids import GroupKind
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, list_at, object_at, objects_at, text_at
 from gitops_ctl.core.redact import redact_text
 from gitops_ctl.documents.expressions import EvaluationError, Expression, compile_condition, compile_expression
@@ -19,9 +18,8 @@ from gitops_ctl.documents.loader import Document
 from gitops_ctl.documents.problem import Severity
 from gitops_ctl.documents.shape import Flaw
 
-POLICY: Final = GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicy")
-BINDING: Final = GroupKind("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding")
-
+_POLICY: Final = "ValidatingAdmissionPolicy"
+_BINDING: Final = "ValidatingAdmissionPolicyBinding"
 _VARIABLES: Final = ("object", "oldObject", "request", "variables")
 _SERVER_WORDS: Final = ("params", "authorizer", "namespaceObject", "request.userInfo")
 _MESSAGE_LIMIT: Final = 500
@@ -157,12 +155,12 @@ def compile_policies(trees: Iterable[JsonObject]) -> PolicyEngine:
     actions = {
         text_at(tree, "spec", "policyName"): frozenset(list_at(tree, "spec", "validationActions"))
         for tree in listed
-        if text_at(tree, "kind") == BINDING.kind
+        if text_at(tree, "kind") == _BINDING
     }
     policies: list[Policy] = []
     server_only: list[str] = []
     for tree in listed:
-        if text_at(tree, "kind") != POLICY.kind:
+        if text_at(tree, "kind") != _POLICY:
             continue
         name = text_at(tree, "metadata", "name")
         if is_server_only(tree):

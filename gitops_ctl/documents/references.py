@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 
 from gitops_ctl.api.names import ANNOTATION_DEPENDS_ON, GROUP
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.ids import GroupKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, objects_at, text_at
 from gitops_ctl.documents.annotations import depends_on
@@ -45,6 +44,7 @@ class Node:
     references: tuple[Reference, ...]
 
 
+_MOST_NAMES: Final = 10
 _FINDERS: Final[dict[GroupKind, list[Finder]]] = {}
 
 
@@ -90,7 +90,9 @@ def check_references(nodes: Iterable[Node], *, declared: frozenset[ObjectId]) ->
 def _circles(nodes: list[Node]) -> Iterator[tuple[ObjectId, Flaw]]:
     order = {node.id: [reference for reference in node.references if reference.orders] for node in nodes}
     for circle in _strongly_connected({name: [one.target for one in found] for name, found in order.items()}):
-        names = listed([str(member) for member in circle])
+        names = ", ".join(str(member) for member in circle[:_MOST_NAMES])
+        if len(circle) > _MOST_NAMES:
+            names += f" and {len(circle) - _MOST_NAMES} more"
         for member in circle:
             pointer = next(one.pointer for one in order[member] if one.target in circle)
             yield member, Flaw(ErrorCode.DEPENDENCY_CYCLE, f"these wait for each other: {names}", pointer)

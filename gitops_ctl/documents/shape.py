@@ -18,6 +18,11 @@ from gitops_ctl.documents.problem import Severity
 GIT_ONLY_KINDS: Final = frozenset({GroupKind(GROUP, "TrustPolicy"), GroupKind(GROUP, "Consent")})
 """Checked wherever they are, never applied."""
 
+POLICY_KINDS: Final = frozenset(
+    GroupKind("admissionregistration.k8s.io", kind)
+    for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+)
+
 _SERVER_FIELDS: Final = (
     "creationTimestamp",
     "deletionTimestamp",

@@ -1,17 +1,18 @@
 """Schemas of the kinds that Kubernetes itself serves, written by tools/generate_builtin_schemas.py."""
 
-import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
 from gitops_ctl.core.ids import GroupVersionKind
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, object_at, text_at
 
 _FILE: Final = "kubernetes.json.gz"
+_GZIP: Final = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,8 @@ class BuiltinKinds:
 @cache
 def builtin_kinds() -> BuiltinKinds:
     """The schemas, read once."""
-    packed = resources.files(__name__).joinpath(_FILE).read_bytes()
-    data = json.loads(gzip.decompress(packed))
+    packed = (Path(__file__).parent / _FILE).read_bytes()
+    data = json.loads(zlib.decompress(packed, wbits=_GZIP))
     return BuiltinKinds(text_at(data, "version"), object_at(data, "definitions"), object_at(data, "kinds"))
 
 
