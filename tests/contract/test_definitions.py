@@ -168,6 +168,14 @@ async def test_what_breaks_the_schema_is_invalid_and_says_where(
     assert reply.causes == sorted([cause, *([UNCHECKED] if blocks else [])])
 
 
+async def test_the_end_of_a_pattern_is_the_end_of_the_text(api: Api, widgets: Widgets) -> None:
+    assert (await api.create(widgets.path, widgets.one("one", {"size": 1, "line": "a\nb"}))).status == 201
+    reply = await api.create(widgets.path, widgets.one("two", {"size": 1, "line": "a \n"}))
+    assert [cause[1] for cause in reply.causes] == ["spec.line"]
+    reply = await api.create(widgets.path, widgets.one("three", {"size": 1, "name": "abc\n"}))
+    assert [cause[1] for cause in reply.causes] == ["spec.name"]
+
+
 async def test_several_faults_are_told_at_once(api: Api, widgets: Widgets) -> None:
     reply = await api.create(widgets.path, widgets.one("one", {"size": "x", "mode": "X", "name": "A"}))
     assert [cause[1] for cause in reply.causes] == ["<nil>", "spec.name", "spec.mode", "spec.size"]

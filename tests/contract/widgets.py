@@ -31,6 +31,7 @@ SPEC: dict[str, Any] = {
         "name": NAME,
         "fixed": FIXED,
         "plain": {"type": "string"},
+        "line": {"type": "string", "pattern": "^[^ ]+$"},
         "nullable": {"type": "string", "nullable": True},
         "ratio": {"type": "number", "minimum": 0, "exclusiveMinimum": True},
         "either": {"x-kubernetes-int-or-string": True},

@@ -143,11 +143,26 @@ def _string(schema: Schema, value: str, path: str) -> Iterator[Cause]:
         yield Cause("FieldValueTooLong", f"Too long: may not be more than {longest} bytes", path)
     elif len(value) < shortest:
         yield invalid_value(path, shown, f"{path} in body should be at least {shortest} chars long")
-    elif pattern is not None and re.search(pattern, value) is None:
+    elif pattern is not None and re.search(re2(pattern), value, re.ASCII) is None:
         yield invalid_value(path, shown, f"{path} in body should match '{pattern}'")
     if schema.get("format") == "date-time" and not _is_moment(value):
         text = f"Invalid value: {shown}: {path} in body must be of type date-time: {shown}"
         yield Cause("FieldValueTypeInvalid", text, path)
+
+
+def re2(pattern: str) -> str:
+    """The pattern with the meaning that it has on the server: `$` is the end of the text, not a line break before it."""
+    result, in_class, escaped = "", False, False
+    for found in pattern:
+        character = found
+        if escaped or character == "\\":
+            escaped = not escaped
+        elif character in "[]":
+            in_class = character == "["
+        elif character == "$" and not in_class:
+            character = r"\Z"
+        result += character
+    return result
 
 
 def _is_moment(value: str) -> bool:
