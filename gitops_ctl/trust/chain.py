@@ -209,10 +209,10 @@ class _Range:
         if self._accepted is None:
             self._accepted = root.commit
             self._under = policy.key_set_digest
-        else:
-            at_accepted = self._policies.at(self._accepted).key_set_digest
-            self._under = request.accepted_key_set_digest or at_accepted
+        # Before anything is read at L: after a rewrite the server may not have it any more.
         self._require_descent()
+        if self._under is None:
+            self._under = request.accepted_key_set_digest or self._policies.at(self._accepted).key_set_digest
 
     def _is_apart(self) -> bool:
         """Whether a new root is not contained in L, or T does not descend from L."""
@@ -242,8 +242,7 @@ class _Range:
         commit = tip
         while parents := self._store.links(commit).parents:
             commit = parents[0]
-        assert self._accepted is not None
-        if not is_ancestor(self._store, commit, self._accepted):
+        if not is_ancestor(self._store, commit, self._request.root.commit):
             self._store.commit(commit)
 
     def _rewind_hint(self) -> str:

@@ -282,9 +282,9 @@ class Judge:
                     raise self._unauthorised(raw.id, f"{owner} may not propose a change of {change.path}")
 
     def _require_sound_policy(self, raw: RawCommit) -> None:
-        if any(self.policies.blob_at(parent) == self.policies.blob_at(raw.id) for parent in raw.parents):
-            return
-        self.policies.at(raw.id)
+        """A new policy must parse and pass its own checks, also one that a merge takes over (step 7)."""
+        if self.policies.blob_at(raw.parents[0]) != self.policies.blob_at(raw.id):
+            self.policies.at(raw.id)
 
     def consenters(self, raw: RawCommit, *, who: Who, line: Line, change: Change) -> frozenset[str]:
         """People whose consents match; see `consent`."""

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.trust import chain
@@ -122,6 +123,21 @@ def test_G01_a_new_root_lets_a_rewritten_branch_go_on(story: Story, team: Team) 
     old = story.root.commit
     story.pin(a)
     assert story.judge(accepted_root=old).accepted == tip
+
+
+def test_G01_a_rewrite_is_told_as_such_by_a_copy_that_never_had_the_accepted_commit(
+    story: Story, team: Team, tmp_path: Path
+) -> None:
+    a = story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    lost = story.repo.commit({A: config_map("a", x="b")}, signer=team["ann"])
+    assert story.judge().accepted == lost
+    story.repo.git("reset", "--quiet", "--hard", a)
+    story.repo.commit({A: config_map("a", x="other")}, signer=team["ann"])
+    fresh = tmp_path / "fresh.git"
+    story.repo.git("clone", "--quiet", "--bare", "--no-local", str(story.repo.path), str(fresh))
+    story.git_dir = fresh
+    verdict = story.judge()
+    assert (verdict.verdict, verdict.accepted, verdict.pending) == ("HistoryRewritten", lost, False)
 
 
 def test_X11_an_older_tip_or_the_tip_of_another_branch_moves_nothing(story: Story, team: Team) -> None:
