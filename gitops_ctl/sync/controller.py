@@ -230,7 +230,10 @@ def _source_problem(source: NamespacedName, state: str) -> tuple[ErrorCode, str]
 
 
 def _problem(error: GitopsError) -> tuple[ErrorCode, str]:
-    code = error.code
-    if isinstance(error, TransientError) or (isinstance(error, BlockedError) and code is ErrorCode.UNAUTHENTICATED):
-        code = ErrorCode.CLUSTER_UNREACHABLE
-    return code, f"{error.message}; {error.hint}"
+    """The reason of Ready for an error that ended a pass, one of those that a Sync may have (gitops.md, section 22.2)."""
+    text = f"{error.code.label}: {error.message}; {error.hint}"
+    if error.code is ErrorCode.RULE:
+        return ErrorCode.HEALTH_CHECK_FAILED, text
+    if isinstance(error, (TransientError, BlockedError)) or 2000 <= error.code.value.number < 2100:
+        return ErrorCode.CLUSTER_UNREACHABLE, text
+    return ErrorCode.SOURCE_NOT_ACCEPTED, text

@@ -80,7 +80,7 @@ class Listing:
         for other in list(self._syncs()):
             if other.metadata.uid == sync.metadata.uid or other.metadata.deletion_timestamp:
                 continue
-            if other.spec.kube_config_secret_ref != sync.spec.kube_config_secret_ref:
+            if _cluster_of(other) != _cluster_of(sync):
                 continue
             for item in await self._lists(other, discovery):
                 found.setdefault(item, set()).add(self.owner_of(other))
@@ -117,6 +117,12 @@ class Listing:
         """A Sync is gone."""
         self._states.pop(key, None)
         self._loading.pop(key, None)
+
+
+def _cluster_of(sync: Sync) -> tuple[str, str, str]:
+    """A name for the cluster that a Sync goes to; two kubeconfigs count as two clusters."""
+    reference = sync.spec.kube_config_secret_ref
+    return ("", "", "") if reference is None else (sync.metadata.namespace, reference.name, reference.key)
 
 
 def made_from_of(sync: Sync, revision: AcceptedRevision) -> tuple[object, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.duration import to_seconds
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
@@ -187,6 +188,7 @@ async def work(world: World, found: Found) -> tuple[Outcome, float]:
         found.memory.dirty |= dirty
         raise
     outcome = _outcome(job, run, pruned, (health, drift))
+    _tell(job, run, pruned)
     _remember(job, run, pruned, health)
     return outcome, job.again_s
 
@@ -322,8 +324,8 @@ async def _drop(job: _Work, run: Pass, dropped: Iterable[ObjectId]) -> None:
     if gone:
         await run.save()
         for key, other in job.world.units.items():
-            if key != job.memory.key and not set(gone).isdisjoint(other.held):
-                job.world.wake(key)
+            if key != job.memory.key and other.state is not None and not other.state.objects.keys().isdisjoint(gone):
+                job.world.wake(key)  # it may have waited for us to let go
 
 
 async def _drift(job: _Work, planned: Plan, run: Pass) -> list[Drifted]:
@@ -370,6 +372,20 @@ def _outcome(job: _Work, run: Pass, pruned: Pruned, judged: tuple[Waiting, list[
 def _may_go_by_itself(item: Held, run: Pass) -> bool:
     soon = {found.id for found in run.applied if found.retry}
     return item.why == ErrorCode.DEPENDENCY_NOT_READY.reason or item.id in soon
+
+
+def _tell(job: _Work, run: Pass, pruned: Pruned) -> None:
+    """One event for all fields that were taken back, and one for a removal, with the commit that stands behind them."""
+    world, tree, commit = job.world, job.found.tree, job.found.revision.commit
+    taken = sorted((item.id, item.took_from) for item in run.applied if item.took_from)
+    if taken:
+        text = listed([f"{item} from {', '.join(managers)}" for item, managers in taken])
+        world.emit(tree, "Warning", "Drifted", f"took back fields of {text}, as declared at {commit}")
+    if pruned.report is not None:
+        by = f", with the consent of {pruned.report.consent_commit}" if pruned.report.consent_commit else ""
+        world.emit(
+            tree, "Normal", "Pruned", f"removed {pruned.report.count} objects that {commit} does not declare{by}"
+        )
 
 
 def _remember(job: _Work, run: Pass, pruned: Pruned, health: Waiting) -> None:

@@ -80,7 +80,6 @@ class World:
 
     Attributes:
         require: raises LeadershipLost when the manager may not write any more.
-        preempted: whether something newer waits for the running pass of a key.
         wake: run a Sync again soon.
         stopping: True from the moment on in which the process is to end.
         statuses: uid and status of each Sync as this process wrote it last; the cache may be behind.
@@ -95,7 +94,6 @@ class World:
     emit: Emit
     wake: Callable[[NamespacedName], None]
     require: Callable[[], None] = lambda: None
-    preempted: Callable[[NamespacedName], bool] = lambda _: False
     stopping: Callable[[], bool] = lambda: False
     units: dict[NamespacedName, Memory] = field(default_factory=dict)
     statuses: dict[NamespacedName, tuple[str, JsonObject]] = field(default_factory=dict)
