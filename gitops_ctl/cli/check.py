@@ -13,6 +13,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.documents.batch import without_cycle_search
 from gitops_ctl.documents.checkcache import CheckCache
 from gitops_ctl.documents.repository import Accepted, CheckReport, CheckRequest, check_repository
 from gitops_ctl.documents.tree import is_document_name
@@ -64,7 +65,8 @@ def check(  # noqa: PLR0913 - one parameter for each option
     )
     cache = None if no_cache else CheckCache(target.root, scope="\0".join(target.folders))
     try:
-        report = check_repository(request, cache=cache)
+        with without_cycle_search():
+            report = check_repository(request, cache=cache)
     except OSError as error:
         raise Refused(f"cannot be read: {error.strerror}", code=ErrorCode.USAGE, subject=str(error.filename)) from error
     findings = _findings(report, target)

@@ -9,7 +9,6 @@ from gitops_ctl.core.ids import GroupKind
 from gitops_ctl.documents.loader import Document
 from gitops_ctl.documents.rules import register_check
 from gitops_ctl.documents.shape import Flaw
-from gitops_ctl.trust.policy import load_policy
 
 
 @cache
@@ -19,6 +18,9 @@ def register() -> None:
 
 
 def _policy(document: Document) -> Iterator[Flaw]:
+    # Cryptography and models come in with the first trust policy, not with every changed file.
+    from gitops_ctl.trust.policy import load_policy  # noqa: PLC0415
+
     try:
         load_policy(document.text, path=document.file)
     except Refused as error:

@@ -3,7 +3,6 @@
 Reading YAML holds the interpreter's lock, so threads would not help.
 """
 
-import gc
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,6 +13,7 @@ from typing import Final
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.documents.batch import without_cycle_search
 from gitops_ctl.documents.check import Checker, PolicyJudge
 from gitops_ctl.documents.checkcache import digest_of
 from gitops_ctl.documents.filereport import FileReport
@@ -65,16 +65,9 @@ def check_files(paths: Sequence[str], inputs: CheckInputs, *, processes: int | N
 
 
 def _check_chunk(paths: Sequence[str], inputs: CheckInputs) -> list[FileReport]:
-    # Trees hold no cycles: looking for them at every few hundred objects costs a third of the time.
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        with _judge(inputs.policies) as judge:
-            checker = Checker(SchemaCatalog(crds=inputs.crds), judge)
-            return [_check_file(path, checker, inputs) for path in paths]
-    finally:
-        if was_enabled:
-            gc.enable()
+    with without_cycle_search(), _judge(inputs.policies) as judge:
+        checker = Checker(SchemaCatalog(crds=inputs.crds), judge)
+        return [_check_file(path, checker, inputs) for path in paths]
 
 
 def _judge(policies: Sequence[JsonObject]) -> AbstractContextManager[PolicyJudge | None]:
