@@ -89,4 +89,6 @@ class Where:
 
 def refusal_from(error: GitopsError, *, commit: str, where: Where | None = None) -> CommitRefused:
     """The same finding, as a verdict on the commit."""
-    return CommitRefused(error.message, code=error.code, commit=commit, hint=error.hint, where=where)
+    # A tree beyond the bounds of a walk has a name of its own among the errors of transport, and none among the verdicts.
+    code = ErrorCode.OBJECT_TOO_LARGE if error.code is ErrorCode.TREE_LIMIT else error.code
+    return CommitRefused(error.message, code=code, commit=commit, hint=error.hint, where=where)

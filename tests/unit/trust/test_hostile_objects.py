@@ -11,6 +11,7 @@ from gitops_ctl.core.errors import Refused
 from gitops_ctl.trust import signature
 from gitops_ctl.trust.keys import KeyRing
 from tests.support.git_keys import GpgHome, GpgKey, SshKey
+from tests.support.git_repos import tree_bytes
 from tests.support.trust import NOW, Story, Team, config_map
 from tests.support.trust_software import SoftKey
 
@@ -88,6 +89,17 @@ def test_X10_a_block_with_two_openpgp_signatures_is_refused(story: Story, gpg_ho
 def test_a_commit_object_above_64_KiB_is_refused(story: Story, team: Team) -> None:
     large = story.repo.commit({A: config_map("a")}, signer=team["ann"], message="x" * 70_000)
     verdict = story.judge(large)
+    assert (verdict.verdict, verdict.accepted) == ("ObjectTooLarge", story.root.commit)
+
+
+def test_a_tree_that_describes_a_billion_files_is_refused_and_not_walked(story: Story, team: Team) -> None:
+    inner = story.repo.write_object("blob", b"x")
+    mode = 0o100644
+    for _ in range(9):
+        inner = story.repo.write_object("tree", tree_bytes(*((mode, b"%d" % name, inner) for name in range(10))))
+        mode = 0o40000
+    payload = _payload(story).replace(story.repo.tree().encode(), inner.encode())
+    verdict = story.judge(story.repo.signed_object(payload, team["ann"]))
     assert (verdict.verdict, verdict.accepted) == ("ObjectTooLarge", story.root.commit)
 
 
