@@ -67,19 +67,21 @@ def is_sufficient(store: ObjectStore, request: FetchRequest, tip: str) -> bool:
     known = None if request.shallow_only else request.known
     if known is None or known == tip:
         return True
-    if not store.contains(known):
-        return not ends_early(store, tip)
+    return _has_range(store, known, tip) or not ends_early(store, tip)
+
+
+def _has_range(store: ObjectStore, known: str, tip: str) -> bool:
     try:
         commits = commits_between(store, known, tip)
-        if missing_parents(store, commits):
+        if missing_parents(store, commits) or not is_ancestor(store, known, tip):
             return False
         for commit in commits:
             parents = store.links(commit).parents
             if len(parents) == 2:
                 merge_bases(store, parents[0], parents[1])
-        return is_ancestor(store, known, tip) or not ends_early(store, tip)
     except NotFound:
         return False
+    return True
 
 
 def ends_early(store: ObjectStore, tip: str) -> bool:

@@ -130,7 +130,7 @@ def main() -> None:
     request = FetchRequest.from_json(object_tree(tree))
     try:
         _set_limits(request)
-        answer: JsonObject = {"ok": _carry_out(tree, request)}
+        answer: JsonObject = {"ok": carry_out(tree, request)}
     except GitopsError as error:
         answer = {"error": error_to_json(error)}
     except MemoryError:
@@ -148,7 +148,8 @@ def object_tree(tree: JsonObject) -> JsonObject:
     return inner if isinstance(inner, dict) else {}
 
 
-def _carry_out(tree: JsonObject, request: FetchRequest) -> JsonObject:
+def carry_out(tree: JsonObject, request: FetchRequest) -> JsonObject:
+    """Do the task of the document; libgit2's settings are those of the request from here on."""
     match text_at(tree, "task"):
         case "resolve":
             _set_library(request, Path(text_at(tree, "scratch")))
@@ -156,7 +157,9 @@ def _carry_out(tree: JsonObject, request: FetchRequest) -> JsonObject:
             return {"commit": tip.commit, "tag": tip.tag}
         case "fetch":
             _set_library(request, Path(text_at(tree, "scratch")))
-            return _fetch(request)
+            with exclusive(request.repository):
+                prepare_repository(request.repository)
+                return fetch(request)
         case "collect":
             keep = tuple(oid for oid in list_at(tree, "keep") if isinstance(oid, str))
             with exclusive(request.repository):
@@ -173,15 +176,18 @@ def _resolve(request: FetchRequest, scratch: Path) -> RemoteTip:
     return LibraryDownload(request, empty).list_refs()
 
 
-def _fetch(request: FetchRequest) -> JsonObject:
-    with exclusive(request.repository):
-        prepare_repository(request.repository)
-        repository = pygit2.Repository(str(request.repository))
-        download = LibraryDownload(request, repository)
-        named = discover(request) if request.url.scheme == "https" else download.list_refs()
-        if named.commit is None:
-            raise _no_such_ref(request)
-        result = update(request, named, download)
+def fetch(request: FetchRequest) -> JsonObject:
+    """One fetch, with libgit2's settings as they are; the caller is the repository's only writer and has prepared it.
+
+    Raises:
+        NotFound, TransientError, Refused: with the 30xx codes.
+    """
+    repository = pygit2.Repository(str(request.repository))
+    download = LibraryDownload(request, repository)
+    named = discover(request) if request.url.scheme == "https" else download.list_refs()
+    if named.commit is None:
+        raise _no_such_ref(request)
+    result = update(request, named, download)
     return {
         "tip": result.tip,
         "tag": result.tag,

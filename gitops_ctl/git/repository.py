@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self
 
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import NotFound
 from gitops_ctl.git.collect import collect_garbage, is_due
 from gitops_ctl.git.fetching import FetchRequest
 from gitops_ctl.git.layout import exclusive, is_sound, prepare_repository
@@ -56,11 +58,21 @@ class CloneCache:
         with self._lock:
             return self._newest(self._clone(url, tenant))
 
-    def snapshot(self, path: Path) -> "Snapshot":
-        """A lease on a generation that `path_for` gave: it stays on disk until the lease is closed."""
+    def lease(self, url: GitUrl, *, tenant: str) -> "Snapshot":
+        """A snapshot of what `path_for` gives now, without a gap between the two."""
         with self._lock:
-            self._readers[path] = self._readers.get(path, 0) + 1
-        return Snapshot(path, self)
+            return self._take(self._newest(self._clone(url, tenant)))
+
+    def snapshot(self, path: Path) -> "Snapshot":
+        """A lease on a generation that `path_for` gave: it stays on disk until the lease is closed.
+
+        Raises:
+            NotFound: REPOSITORY_DAMAGED, the generation is gone already; ask for the present one.
+        """
+        with self._lock:
+            if not path.exists():
+                raise NotFound(f"the copy {path.name} has been replaced", code=ErrorCode.REPOSITORY_DAMAGED)
+            return self._take(path)
 
     def release(self, path: Path) -> None:
         """Give one lease back; `Snapshot.close` calls it."""
@@ -107,6 +119,10 @@ class CloneCache:
             fresh = building.rename(_next_generation(path))
             self._retire(path)
         return fresh
+
+    def _take(self, path: Path) -> "Snapshot":
+        self._readers[path] = self._readers.get(path, 0) + 1
+        return Snapshot(path, self)
 
     def _clone(self, url: GitUrl, tenant: str) -> Path:
         return self.root / hashlib.sha256(f"{tenant}\0{url.normalised}".encode()).hexdigest()[:40]

@@ -1,11 +1,15 @@
 """Looks at the fetch processes that this process, or another one, has started (Linux)."""
 
 import asyncio
+import multiprocessing
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
+from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.git import fetch_child
+from gitops_ctl.git.fetching import FetchRequest
 from gitops_ctl.git.transport import CHILD_MODULE
 
 WAIT_S = 20.0
@@ -54,3 +58,18 @@ async def error_of(call: Awaitable[object]) -> Exception:
     except Exception as error:
         return error
     raise AssertionError(f"no error, but {value}")
+
+
+def start_fetch(request: FetchRequest, scratch: Path) -> multiprocessing.process.BaseProcess:
+    """A fetch in a process that starts in a few milliseconds, for tests that need very many; kill it, then join it."""
+    scratch.mkdir(parents=True)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([fetch_child.__name__])
+    document = {"task": "fetch", "scratch": str(scratch), "request": request.to_json()}
+    process = context.Process(target=_fetch, args=(document,), daemon=True)
+    process.start()
+    return process
+
+
+def _fetch(document: JsonObject) -> None:
+    fetch_child.carry_out(document, FetchRequest.from_json(fetch_child.object_tree(document)))

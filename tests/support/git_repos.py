@@ -99,6 +99,25 @@ class RepoBuilder:
         self.git(*arguments, config=config, author=author, date=self._date(date))
         return self.head()
 
+    def line(self, count: int, *, start: int = 0) -> list[str]:
+        """Many unsigned commits at once on the current branch, each adding `d<n % 7>/f<n>`; ids, oldest first.
+
+        Far faster than `commit`.  The builder's clock goes on.
+        """
+        branch = self.git("symbolic-ref", "HEAD")
+        before = self.git("rev-parse", "--quiet", "--verify", "HEAD") if self.git("for-each-ref", branch) else ""
+        stream = [f"reset {branch}\n" + (f"from {before}\n" if before else "") + "\n"]
+        name = self.author
+        for number in range(start, start + count):
+            self._minutes += 1
+            when = int((START + timedelta(minutes=self._minutes)).timestamp())
+            stream.append(f"commit {branch}\ncommitter {name} {when} +0000\ndata 6\nchange\n")
+            content = str(number)
+            stream.append(f"M 100644 inline d{number % 7}/f{number}\ndata {len(content)}\n{content}\n")
+        self.git("fast-import", "--quiet", data="".join(stream).encode())
+        self.git("reset", "--quiet", "--hard")
+        return self.git("rev-list", "--reverse", f"--max-count={count}", "--first-parent", "HEAD").splitlines()
+
     def write(self, name: str, content: str | bytes) -> None:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -92,6 +92,7 @@ class Fault:
         hang: read the request and never answer.
         after_bytes: pass on so much of the body, then close (`then="close"`) or send one byte per second (`then="crawl"`).
         times: how often, -1 for ever.
+        skip: so many requests that it fits pass first.
     """
 
     on: str = ""
@@ -101,6 +102,7 @@ class Fault:
     after_bytes: int = -1
     then: str = "close"
     times: int = 1
+    skip: int = 0
 
 
 class HttpsGitServer:
@@ -120,6 +122,7 @@ class HttpsGitServer:
         self.bearer = bearer
         self.host = host
         self.requests: list[str] = []
+        self.hanging = 0
         self.faults: list[Fault] = []
         self.stopped = threading.Event()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -146,6 +149,9 @@ class HttpsGitServer:
     def take_fault(self, path: str) -> Fault | None:
         for fault in self.faults:
             if fault.on in path and fault.times:
+                if fault.skip:
+                    fault.skip -= 1
+                    continue
                 fault.times -= 1
                 return fault
         return None
@@ -196,6 +202,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.owner.requests.append(f"{self.command} {self.path}")
         fault = self.owner.take_fault(self.path)
         if fault and fault.hang:
+            self.owner.hanging += 1
             self.owner.stopped.wait()
         elif fault and fault.status:
             self._short(fault.status, fault.headers)
