@@ -16,6 +16,7 @@ from tests.doubles.apiserver.answers import (
     path_not_found,
     resource_not_found,
 )
+from tests.doubles.apiserver.builtin_kinds import is_unknown
 from tests.doubles.apiserver.calls import Call, presented
 from tests.doubles.apiserver.cel import Rules
 from tests.doubles.apiserver.deletion import Deletion
@@ -177,6 +178,8 @@ class ApiServer:
         path = request.path.rstrip("/")
         if path in ("/readyz", "/livez", "/healthz"):
             return Answer(200, "ok")
+        if path.startswith("/openapi"):
+            raise not_implemented("OpenAPI documents")
         if path == "/version":
             return Answer(200, dict(VERSION))
         resources = [item for item in self.catalogue.all() if not self._hidden.get(item.collection)]
@@ -240,6 +243,8 @@ class ApiServer:
 
     def _resource(self, target: Target) -> Resource:
         found = self.catalogue.find(target.group, target.version, target.plural)
+        if found is None and is_unknown(target.group, target.plural):
+            raise not_implemented(f"{target.plural} of {target.group or 'the core group'}")
         if found is None:
             raise resource_not_found() if self.catalogue.is_builtin(target.group) else path_not_found()
         if self._hidden.get(found.collection):

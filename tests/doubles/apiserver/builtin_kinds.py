@@ -33,7 +33,6 @@ BUILTIN_KINDS: tuple[BuiltinKind, ...] = (
         ("Secret", "secrets", "n", ""),
         ("ServiceAccount", "serviceaccounts", "n", "sa"),
         ("Service", "services", "ns", "svc"),
-        ("Event", "events", "n", "ev"),
         ("Pod", "pods", "ns", "po"),
         ("Node", "nodes", "s", "no"),
         ("PersistentVolumeClaim", "persistentvolumeclaims", "ns", "pvc"),
@@ -69,3 +68,46 @@ BUILTIN_KINDS: tuple[BuiltinKind, ...] = (
     *_kinds("scheduling.k8s.io", "v1", ("PriorityClass", "priorityclasses", "", "pc")),
     *_kinds("apiextensions.k8s.io", "v1", ("CustomResourceDefinition", "customresourcedefinitions", "s", "crd crds")),
 )
+
+UNKNOWN_GROUPS = frozenset(
+    [
+        "admissionregistration",
+        "apiregistration",
+        "authentication",
+        "authorization",
+        "certificates",
+        "discovery",
+        "flowcontrol.apiserver",
+        "internal.apiserver",
+        "node",
+        "resource",
+        "storage",
+        "storagemigration",
+    ]
+)
+UNKNOWN_RESOURCES = frozenset(
+    [
+        "bindings",
+        "componentstatuses",
+        "endpoints",
+        "persistentvolumes",
+        "podtemplates",
+        "replicationcontrollers",
+        "controllerrevisions",
+        "ingressclasses",
+        "ipaddresses",
+        "servicecidrs",
+        "horizontalpodautoscalers",
+    ]
+)
+
+
+def is_unknown(group: str, plural: str) -> bool:
+    """Whether a real server serves this and the double does not.
+
+    Events of the core group are the same objects as those of `events.k8s.io`, in another form that the double cannot give.
+    """
+    if (group, plural) == ("", "events") or group == "autoscaling":
+        return True
+    known_elsewhere = group in ("", "apps", "networking.k8s.io") and plural in UNKNOWN_RESOURCES
+    return known_elsewhere or (group.endswith(".k8s.io") and group.removesuffix(".k8s.io") in UNKNOWN_GROUPS)

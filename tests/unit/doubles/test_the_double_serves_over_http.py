@@ -101,3 +101,11 @@ async def test_what_the_double_cannot_do_is_501(http: aiohttp.ClientSession) -> 
     async with http.patch(f"{CONFIG_MAPS}/one", data=b"{}", headers=headers) as answer:
         assert answer.status == 501
         assert "strategic merge patch" in (await answer.json())["message"]
+    for path in (
+        "/openapi/v3",
+        "/api/v1/namespaces/default/events",
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        "/apis/apps/v1/namespaces/default/deployments/one/scale",
+    ):
+        async with http.get(path) as answer:
+            assert (answer.status, (await answer.json())["reason"]) == (501, "NotImplemented"), path
