@@ -58,7 +58,8 @@ class Target:
     """Where and as whom a unit applies.
 
     Attributes:
-        account: user name of the Sync's ServiceAccount; every request of the unit is made as it.
+        account: user name of the Sync's ServiceAccount; every request of the unit is made as it.  None, for commands: the
+            identity of the client itself.
         before: what the unit declared of an object when it last applied it, None when that is not known.
         lists: whether another owner asks for an object.
     """
@@ -66,7 +67,7 @@ class Target:
     client: KubeClient
     mapper: Mapper
     clock: Clock
-    account: str
+    account: str | None
     before: Callable[[ObjectId], Desired | None]
     lists: Callable[[OwnerId, ObjectId], bool]
 

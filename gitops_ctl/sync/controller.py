@@ -13,13 +13,14 @@ from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, text_at
 from gitops_ctl.kube.lease import LeadershipLost
 from gitops_ctl.kube.statuswriter import write_status
+from gitops_ctl.sync.cluster import NOTE_S
 from gitops_ctl.sync.depends import cycle_of, waits_for
 from gitops_ctl.sync.finalize import finalize
 from gitops_ctl.sync.inventory import InventoryStore, Unit
 from gitops_ctl.sync.reconcile import Found, is_quiet, work
 from gitops_ctl.sync.summarise import Outcome, status_of
 from gitops_ctl.sync.unit import Memory
-from gitops_ctl.sync.world import SYNC, World
+from gitops_ctl.sync.world import SYNC, World, WrittenStatus
 from gitops_ctl.trust.provenance import AcceptedRevision
 
 DEPENDENCY_S = 30.0
@@ -191,8 +192,8 @@ class SyncController:
         newest = world.syncs.tree(key)
         previous = object_at(newest if newest is not None else tree, "status")
         written = world.statuses.get(key)
-        if written is not None and written[0] == sync.metadata.uid:
-            previous = written[1]
+        if written is not None and written.uid == sync.metadata.uid and world.clock.boot_s() < written.until_s:
+            previous = written.status
         status = status_of(
             outcome,
             name=sync.metadata.name,
@@ -203,7 +204,7 @@ class SyncController:
         world.require()
         shown = {**tree, "status": previous}
         if await write_status(world.client, SYNC, shown, status, manager=FIELD_MANAGER_STATUS):
-            world.statuses[key] = (sync.metadata.uid, status)
+            world.statuses[key] = WrittenStatus(sync.metadata.uid, status, world.clock.boot_s() + NOTE_S)
             self._tell(tree, previous, status)
 
     def _tell(self, tree: JsonObject, previous: JsonObject, status: JsonObject) -> None:

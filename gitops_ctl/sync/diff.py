@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, JsonValue, object_at, objects_at, text_at
-from gitops_ctl.core.redact import redact_object
+from gitops_ctl.core.redact import REDACTED, redact_object
 
 _SERVER_METADATA: Final = frozenset(
     {"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "deletionTimestamp", "selfLink"}
@@ -34,10 +34,17 @@ def differences(live: JsonObject, wanted: JsonObject) -> tuple[Difference, ...]:
 
 
 def _comparable(tree: JsonObject) -> JsonObject:
-    shown = redact_object(tree)
-    metadata = {key: value for key, value in object_at(shown, "metadata").items() if key not in _SERVER_METADATA}
-    body = {key: value for key, value in shown.items() if key not in ("status", "metadata")}
+    metadata = {key: value for key, value in object_at(tree, "metadata").items() if key not in _SERVER_METADATA}
+    body = {key: value for key, value in tree.items() if key not in ("status", "metadata")}
     return {**body, "metadata": metadata}
+
+
+def _shielded(pointer: str, value: JsonValue) -> JsonValue:
+    """The value as it may be shown: nothing of it when a name on the way to it says that it is secret."""
+    names = [segment.rpartition("=")[2] for segment in pointer.split("/")]
+    if value is not None and any(redact_object({name: "x"}).get(name) == REDACTED for name in names):
+        return REDACTED
+    return redact_object({"value": value})["value"]
 
 
 def secret_keys_changed(live: JsonObject, wanted: JsonObject) -> tuple[str, ...]:
@@ -53,7 +60,7 @@ def _compare(live: JsonValue, wanted: JsonValue, pointer: str, found: list[Diffe
     elif _is_list(live) and _is_list(wanted):
         _compare_lists(_items(live), _items(wanted), pointer, found)
     elif live != wanted:
-        found.append(Difference(pointer or "/", live, wanted))
+        found.append(Difference(pointer or "/", _shielded(pointer, live), _shielded(pointer, wanted)))
 
 
 def _compare_lists(
@@ -62,7 +69,7 @@ def _compare_lists(
     key = _merge_key([*live, *wanted])
     if not key:
         if list(live) != list(wanted):
-            found.append(Difference(pointer, live, wanted))
+            found.append(Difference(pointer, _shielded(pointer, live), _shielded(pointer, wanted)))
         return
     before = {str(item[key]): item for item in live if isinstance(item, Mapping)}
     after = {str(item[key]): item for item in wanted if isinstance(item, Mapping)}

@@ -7,40 +7,18 @@ from gitops_ctl.api.names import FIELD_MANAGER
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
-from gitops_ctl.sync.apply import Target, encoded_body
-from gitops_ctl.sync.diff import differences, last_writer, secret_keys_changed
+from gitops_ctl.sync.apply import Target
+from gitops_ctl.sync.diff import last_writer
 from gitops_ctl.sync.drift import Heat
-from gitops_ctl.sync.model import Desired, Seen, Unseen
+from gitops_ctl.sync.model import Seen, Unseen
 from gitops_ctl.sync.plan import Drift
+from gitops_ctl.sync.preview import compared, dry_run
 from gitops_ctl.sync.remove import Remover
 from gitops_ctl.sync.summarise import Drifted
 from gitops_ctl.sync.unit import Memory
 
 
-async def preview(desired: Desired, *, target: Target) -> tuple[JsonObject | None, JsonObject]:
-    """The live object (None when there is none) and what it would be after an apply, both from the server.
-
-    Raises:
-        GitopsError: the server refuses the object, or cannot be asked.
-    """
-    resource = await target.mapper.resource(desired.gvk)
-    path = resource.path(desired.id.namespace, desired.id.name)
-    live = await target.client.find(path, account=target.account)
-    wanted = await target.client.apply(
-        path, encoded_body(desired), manager=FIELD_MANAGER, force=True, dry_run=True, account=target.account
-    )
-    return live, wanted
-
-
-def compared(live: JsonObject, wanted: JsonObject) -> tuple[str, ...]:
-    """Pointers of everything that differs; of a Secret the keys only."""
-    if live.get("kind") == "Secret":
-        return secret_keys_changed(live, wanted)
-    return tuple(item.pointer for item in differences(live, wanted))
-
-
 async def describe(
-    remover: Remover,
     target: Target,
     item: Drift,
     *,
@@ -57,13 +35,17 @@ async def describe(
     found = Drifted(desired.id, item.missing)
     if version:
         try:
-            live, wanted = await preview(desired, target=target)
+            live, wanted = await dry_run(desired, target=target)
         except GitopsError:
             return found  # that it differs is known all the same
         if live is not None:
-            found = Drifted(desired.id, item.missing, compared(live, wanted), last_writer(live, but=FIELD_MANAGER))
+            found = Drifted(desired.id, item.missing, _pointers(live, wanted), last_writer(live, but=FIELD_MANAGER))
     memory.notes[desired.id] = (version, found)
     return found
+
+
+def _pointers(live: JsonObject, wanted: JsonObject) -> tuple[str, ...]:
+    return tuple(item.pointer for item in compared(live, wanted))
 
 
 async def name_opponents(remover: Remover, memory: Memory) -> None:

@@ -335,7 +335,7 @@ async def _drift(job: _Work, planned: Plan, run: Pass) -> list[Drifted]:
     else:
         held = [item for item in planned.drift if item.desired.id in run.held]
         open_ = [*held, *job.postponed]
-    return [await describe(job.remover, run.target, item, memory=job.memory, see=job.see) for item in open_]
+    return [await describe(run.target, item, memory=job.memory, see=job.see) for item in open_]
 
 
 def _outcome(job: _Work, run: Pass, pruned: Pruned, judged: tuple[Waiting, list[Drifted]]) -> Outcome:

@@ -74,6 +74,15 @@ class Syncs:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenStatus:
+    """A status that we wrote; until then it counts for more than a cache that may be behind."""
+
+    uid: str
+    status: JsonObject
+    until_s: float
+
+
 @dataclass
 class World:
     """Ports and shared state; one per manager.
@@ -82,7 +91,7 @@ class World:
         require: raises LeadershipLost when the manager may not write any more.
         wake: run a Sync again soon.
         stopping: True from the moment on in which the process is to end.
-        statuses: uid and status of each Sync as this process wrote it last; the cache may be behind.
+        statuses: the status of each Sync as this process wrote it last.
     """
 
     client: KubeClient
@@ -96,7 +105,7 @@ class World:
     require: Callable[[], None] = lambda: None
     stopping: Callable[[], bool] = lambda: False
     units: dict[NamespacedName, Memory] = field(default_factory=dict)
-    statuses: dict[NamespacedName, tuple[str, JsonObject]] = field(default_factory=dict)
+    statuses: dict[NamespacedName, WrittenStatus] = field(default_factory=dict)
 
     def heard(self, owner: OwnerId, item: ObjectId) -> None:
         """An informer reports a change of an object: its unit looks at it."""

@@ -24,12 +24,13 @@ from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.documents.index import DocumentCache, load_set
 from gitops_ctl.git.store import ObjectStore
-from gitops_ctl.kube.config import load_cluster
+from gitops_ctl.kube.config import ClusterConfig, load_cluster
 from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.transport import WRITE_VERBS, KubeClient
 from gitops_ctl.sync.loading import CheckedLoader
 from gitops_ctl.sync.room import Options, SyncRoom
 from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions, Introduced, Provenance
+from tests.doubles.apiserver import FakeApiServer
 from tests.support.git_repos import RepoBuilder
 
 DEADLINE_S = 30.0
@@ -356,3 +357,16 @@ async def sync_site(control_plane: Any, kube_admin: KubeClient, namespace: str, 
         config = await load_cluster(control_plane.kubeconfig, allow_exec=False)
         manager = await stack.enter_async_context(KubeClient(config, component="sync-tests"))
         yield await stack.enter_async_context(bench(kube_admin, manager, namespace, tmp_path))
+
+
+@asynccontextmanager
+async def fake_bench(server: FakeApiServer, folder: Path) -> AsyncIterator[Bench]:
+    """The same tenant on the double, whose store the test can look into, snapshot and restore."""
+    async with AsyncExitStack() as stack:
+        config = ClusterConfig(server.url)
+        admin = await stack.enter_async_context(KubeClient(config, component="tests"))
+        manager = await stack.enter_async_context(KubeClient(config, component="sync-tests"))
+        for name in ("lab", "kube-system"):
+            if await admin.find(f"/api/v1/namespaces/{name}") is None:
+                await admin.create("/api/v1/namespaces", {"metadata": {"name": name}})
+        yield await stack.enter_async_context(bench(admin, manager, "lab", folder))
