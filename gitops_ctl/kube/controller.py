@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, TerminalError, TransientError
+from gitops_ctl.core.redact import redact_text
 from gitops_ctl.kube.asyncqueue import AsyncQueue, QueueClosed
 
 K = TypeVar("K", bound=Hashable)
@@ -121,4 +122,5 @@ class Controller(Generic[K]):
                 self.counts["bug"] += 1
                 log.error("reconcile failed", controller=self.name, key=str(key), exc_info=error)
                 self.queue.fail(key, at_least_s=self._pace.bug_s)
-        log.info("pass ended with an error", controller=self.name, key=str(key), code=error.code.name)
+        text = redact_text(f"{error.subject}: {error.message}")
+        log.info("pass ended with an error", controller=self.name, key=str(key), code=error.code.name, error=text)

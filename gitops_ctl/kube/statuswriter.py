@@ -48,32 +48,56 @@ async def write_status(
         ObjectReplaced: the name belongs to another object now.
         InternalError: the status is larger than 512 KiB: a list in it has no limit.
     """
+    body = _body(resource, object, status, foreign=foreign)
+    return body is not None and await _apply(client, resource, body, manager=manager) is not None
+
+
+async def swap_status(
+    client: KubeClient, resource: Resource, object: JsonObject, status: JsonObject, *, manager: str
+) -> JsonObject | None:
+    """Apply `status` only if the object is still the one that was read: a compare-and-swap.
+
+    For a status that is a memory: a writer that read an older one must not put it back (gitops.md, section 4.5; fault H13).
+
+    Returns:
+        The stored object; None when nothing was written: no change, or the object is gone.
+
+    Raises:
+        Conflict: the object was written since; read again.
+        FieldConflict, ObjectReplaced, InternalError: as for `write_status`.
+    """
+    body = _body(resource, object, status, version=text_at(object, "metadata", "resourceVersion"))
+    return await _apply(client, resource, body, manager=manager) if body is not None else None
+
+
+def _body(
+    resource: Resource, object: JsonObject, status: JsonObject, *, foreign: Collection[str] = (), version: str = ""
+) -> JsonObject | None:
     patch = status_patch(object_at(object, "status"), status, foreign=foreign)
     if patch is None:
-        return False
-    namespace, name = text_at(object, "metadata", "namespace"), text_at(object, "metadata", "name")
-    metadata: dict[str, JsonValue] = {"name": name}
-    if namespace:
-        metadata["namespace"] = namespace
-    if uid := text_at(object, "metadata", "uid"):
-        metadata["uid"] = uid
-    body = canonical_json(
-        {
-            "apiVersion": resource.gvk.api_version,
-            "kind": resource.gvk.kind,
-            "metadata": metadata,
-            "status": patch,
-        }
-    )
+        return None
+    wanted = {name: text_at(object, "metadata", name) for name in ("name", "namespace", "uid")}
+    wanted["resourceVersion"] = version
+    metadata: dict[str, JsonValue] = {name: value for name, value in wanted.items() if value}
+    return {
+        "apiVersion": resource.gvk.api_version,
+        "kind": resource.gvk.kind,
+        "metadata": metadata,
+        "status": patch,
+    }
+
+
+async def _apply(client: KubeClient, resource: Resource, tree: JsonObject, *, manager: str) -> JsonObject | None:
+    body = canonical_json(tree)
+    namespace, name = text_at(tree, "metadata", "namespace"), text_at(tree, "metadata", "name")
     if len(body) > STATUS_LIMIT_BYTES:
         raise InternalError(f"a status of {len(body)} bytes is over the limit of {STATUS_LIMIT_BYTES}", subject=name)
     try:
-        await client.apply(resource.path(namespace, name), body, manager=manager, subresource="status")
+        return await client.apply(resource.path(namespace, name), body, manager=manager, subresource="status")
     except KindNotServed:
         raise
     except NotFound:
-        return False  # normal while an object is being deleted
-    return True
+        return None  # normal while an object is being deleted
 
 
 def _timeless(value: JsonValue) -> JsonValue:

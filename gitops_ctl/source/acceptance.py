@@ -88,13 +88,17 @@ def _refusal(verdict: RangeVerdict) -> Refusal | None:
 
 
 def _acceptance(before: Acceptance | None, *, judged: Judged, request: RangeRequest) -> Acceptance | None:
-    """The record to store; the old one, with its time, when nothing in it changed."""
+    """The record to store; the old one, with its time, when nothing in it changed.
+
+    A verdict without digests came before anything was read at the accepted revision (a rewritten ref): it establishes
+    nothing, neither a root nor a version of the rules.
+    """
     verdict = judged.verdict
-    if verdict.accepted is None or not judged.tree or not verdict.effects_allowed:
+    if verdict.accepted is None or not judged.tree or not verdict.effects_allowed or not verdict.key_set_digest:
         return before
     found = Acceptance(
         revision=verdict.accepted,
-        tag=(request.tag or "") if verdict.accepted == request.tip else "",
+        tag=_tag(before, judged=judged, request=request),
         policy_digest=verdict.policy_digest,
         key_set_digest=verdict.key_set_digest,
         root=request.root.commit,
@@ -103,3 +107,10 @@ def _acceptance(before: Acceptance | None, *, judged: Judged, request: RangeRequ
         reviews=before.reviews if before else (),
     )
     return before if before is not None and replace(found, at=before.at) == before else found
+
+
+def _tag(before: Acceptance | None, *, judged: Judged, request: RangeRequest) -> str:
+    """The accepted tag object: this one only when it was accepted itself (fault X08)."""
+    if judged.verdict.verdict == ACCEPTED:
+        return request.tag or ""
+    return before.tag if before is not None and before.revision == judged.verdict.accepted else ""

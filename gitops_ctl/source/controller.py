@@ -6,7 +6,7 @@ The order that everything rests on: the accepted revision is written to the stat
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -26,8 +26,9 @@ from gitops_ctl.git.transport import FetchLimits, FetchRequest, GitTransport, Re
 from gitops_ctl.git.tree import TreeLimits
 from gitops_ctl.git.url import GitUrl, parse_url
 from gitops_ctl.kube.events import EventRecorder
+from gitops_ctl.kube.expectations import has_reached
 from gitops_ctl.kube.mapper import Resource
-from gitops_ctl.kube.statuswriter import write_status
+from gitops_ctl.kube.statuswriter import swap_status
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.source import access
 from gitops_ctl.source.acceptance import judged_facts, observe, range_request
@@ -76,6 +77,7 @@ class _Memory:
         judged: inputs of the last verdict that does not clear by itself; the same inputs are not judged twice.
         lease: keeps the generation of the copy that the Syncs read.
         since_s: boot clock of the last successful poll, or of the first pass.
+        stored: the object as our last write left it; read until the cache shows that write.
     """
 
     uid: str
@@ -89,6 +91,7 @@ class _Memory:
     judged: tuple[object, ...] = ()
     progress_s: float = float("-inf")
     lease: Snapshot | None = None
+    stored: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +135,13 @@ class SourceController:
 
         Raises:
             Refused: the object has wrong fields; nothing can be said in its status.
-            TransientError, Conflict: the status could not be written; nothing was handed over.
+            TransientError, Conflict: the status could not be written; nothing was handed over, and the next pass polls.
         """
         tree = self._lookup(key)
         if tree is None or text_at(tree, "metadata", "deletionTimestamp"):
             self._forget(key)
             return None
+        tree = self._newest(key, tree)
         source = parse_git_source(tree)
         generation = int_at(tree, "metadata", "generation")
         memory = self._memory_of(key, source, uid=text_at(tree, "metadata", "uid"))
@@ -145,15 +149,13 @@ class SourceController:
         if not self._is_due(memory, generation=generation, requested=requested):
             return max(0.0, memory.poll_due_s - self._ports.clock.boot_s())
         memory.poked, memory.generation = False, generation
-        facts = replace(
-            memory.facts,
-            trusted=source.spec.trust is not None,
-            suspended=source.spec.suspend,
-            requested_at=requested or memory.facts.requested_at,
-            error=None,
-        )
+        facts = self._remembered(source, memory=memory, requested=requested)
         found, delay_s = await self._attempt(key, source=source, memory=memory, facts=facts)
-        await self._record(tree, source=source, facts=found.facts, memory=memory)
+        try:
+            await self._record(tree, source=source, facts=found.facts, memory=memory)
+        except GitopsError:
+            memory.poked = True
+            raise
         memory.facts = found.facts
         if source.spec.trust is None and self._ports.revisions.state(key) != _NOT_TRUSTED:
             self._ports.revisions.withdraw(key, reason=_NOT_TRUSTED)
@@ -184,6 +186,31 @@ class SourceController:
             memory = _Memory(uid, caches, facts, since_s=self._ports.clock.boot_s())
             self._memories[key] = memory
         return memory
+
+    def _newest(self, key: NamespacedName, tree: JsonObject) -> JsonObject:
+        """The object as the cache shows it, or as our own last write left it when the cache is behind that."""
+        memory = self._memories.get(key)
+        if memory is None or text_at(memory.stored, "metadata", "uid") != text_at(tree, "metadata", "uid"):
+            return tree
+        shown, written = (text_at(object, "metadata", "resourceVersion") for object in (tree, memory.stored))
+        return tree if has_reached(shown, wanted=written) else memory.stored
+
+    def _remembered(self, source: GitSource, *, memory: _Memory, requested: str) -> Facts:
+        """What the last pass found, with the durable part as it is stored: another manager may have moved it (H13)."""
+        status = source.status
+        facts = replace(
+            memory.facts,
+            trusted=source.spec.trust is not None,
+            suspended=source.spec.suspend,
+            first_seen=first_seen_of(status),
+            observed=observed_of(status),
+            accepted=acceptance_of(status),
+            requested_at=requested or memory.facts.requested_at,
+            error=None,
+        )
+        if facts.accepted != memory.facts.accepted:
+            memory.judged = ()
+        return facts
 
     def _is_due(self, memory: _Memory, *, generation: int, requested: str) -> bool:
         return (
@@ -302,7 +329,8 @@ class SourceController:
     async def _record(self, tree: JsonObject, *, source: GitSource, facts: Facts, memory: _Memory) -> None:
         """Write the status, and say in an Event what changed; a long range is not told with every pass."""
         now_s = self._ports.clock.boot_s()
-        moved = facts.accepted != memory.facts.accepted
+        before = memory.facts
+        moved = (facts.accepted, facts.observed) != (before.accepted, before.observed)
         if facts.verdict == IN_PROGRESS and not moved and now_s - memory.progress_s < PROGRESS_EVERY_S:
             return
         memory.progress_s = now_s
@@ -314,8 +342,10 @@ class SourceController:
             interval_s=to_seconds(source.spec.interval),
             now=self._ports.clock.wall(),
         )
-        await write_status(self._ports.client, self._ports.resource, tree, status, manager=FIELD_MANAGER_STATUS)
-        self._tell(tree, facts=facts, before=memory.facts)
+        ports = self._ports
+        stored = await swap_status(ports.client, ports.resource, tree, status, manager=FIELD_MANAGER_STATUS)
+        memory.stored = stored or memory.stored
+        self._tell(tree, facts=facts, before=before)
 
     def _tell(self, tree: JsonObject, *, facts: Facts, before: Facts) -> None:
         events = self._ports.events
