@@ -36,12 +36,13 @@ def provenance_of(
 
     Raises:
         NotFound: history is missing.
+        Refused: the earlier commit does not lie on the line.
     """
     lines = Lines(store, root=request.root.commit, tip=commit)
     blobs = BlobDocuments(store, cache=cache.documents, policy_path=request.policy_path)
     judge = judge_at(store, request=request, cache=cache, lines=lines)
     listed = list(documents)
-    looks = Introducers(store, documents=blobs, judged=lines.judged)
+    looks = Introducers(store, documents=blobs, judged=lambda: lines.judged)
     fields: dict[tuple[ObjectId, str], Introduced] = {}
     for document in listed:
         for verb, pointer in authorising_fields(document.tree):

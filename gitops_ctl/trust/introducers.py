@@ -31,10 +31,10 @@ class Introducers:
     Args:
         store: the objects.
         documents: the documents of single files.
-        judged: every commit above the pinned root that may be passed; the walk ends where it leaves them.
+        judged: gives every commit above the pinned root; a walk ends where it leaves them.  Asked for at the first walk.
     """
 
-    def __init__(self, store: ObjectStore, *, documents: BlobDocuments, judged: Collection[str]) -> None:
+    def __init__(self, store: ObjectStore, *, documents: BlobDocuments, judged: Callable[[], Collection[str]]) -> None:
         self._store = store
         self._documents = documents
         self._judged = judged
@@ -70,7 +70,8 @@ class Introducers:
 
     def _walk(self, start: str, follows: Callable[[str, str], bool]) -> str | None:
         commit = start
-        while commit in self._judged:
+        judged = self._judged()
+        while commit in judged:
             parents = self._store.links(commit).parents
             same = next((parent for parent in parents if follows(commit, parent)), None)
             if same is None:

@@ -332,7 +332,7 @@ class Judge:
             return ()
 
     def _introducers(self) -> Introducers:
-        return Introducers(self._store, documents=self._documents, judged=self._lines.judged)
+        return Introducers(self._store, documents=self._documents, judged=lambda: self._lines.judged)
 
     def _unauthorised(self, commit: str, message: str, *, hint: str = "") -> CommitRefused:
         return CommitRefused(message, code=ErrorCode.PATH_NOT_AUTHORISED, commit=commit, hint=hint)

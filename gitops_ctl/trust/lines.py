@@ -44,7 +44,7 @@ class Lines:
 
     def __init__(self, store: ObjectStore, *, root: str, tip: str) -> None:
         self._store = store
-        self._root = root
+        self.root = root
         self._tip = tip
         self._known: Bounded[str, Line] = Bounded(256)
         self._side: dict[str, bool] = {}
@@ -56,13 +56,13 @@ class Lines:
         Raises:
             NotFound, Refused: as `git.history.first_parent_line`.
         """
-        line = first_parent_line(self._store, self._tip, stop=self._root)
-        return {commit: place for place, commit in enumerate((self._root, *line))}
+        line = first_parent_line(self._store, self._tip, stop=self.root)
+        return {commit: place for place, commit in enumerate((self.root, *line))}
 
     @cached_property
     def judged(self) -> frozenset[str]:
         """Every commit above the root, merged-in ones too."""
-        return frozenset(commits_between(self._store, self._root, self._tip))
+        return frozenset(commits_between(self._store, self.root, self._tip))
 
     def line_at(self, tip: str, *, first_parent: str) -> Line:
         """The line entry of a commit of the first-parent line.
@@ -125,9 +125,9 @@ class Lines:
             return True
         if commit not in self._side:
             try:
-                self._side[commit] = is_ancestor(self._store, self._root, commit)
+                self._side[commit] = is_ancestor(self._store, self.root, commit)
             except NotFound:
-                if not is_ancestor(self._store, commit, self._root):
+                if not is_ancestor(self._store, commit, self.root):
                     raise
                 self._side[commit] = False
         return self._side[commit]

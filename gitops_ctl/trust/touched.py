@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.documents.loader import Document
+from gitops_ctl.git.history import first_parent_line
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.git.tree import PathChange, tree_changes
 from gitops_ctl.trust.changes import BlobDocuments
@@ -64,17 +65,17 @@ def touched_by(
 
     Raises:
         NotFound: history is missing.
+        Refused: the earlier revision does not lie on the line.
     """
     walk = _Walk(documents, blobs=blobs)
-    looks = Introducers(store, documents=blobs, judged=lines.judged)
-    order = list(lines.trunk)
-    stop = lines.trunk.get(previous[0], 0) if previous else 0
-    for place in range(lines.trunk[commit], stop, -1):
+    looks = Introducers(store, documents=blobs, judged=lambda: lines.judged)
+    start = lines.root if previous is None else previous[0]
+    order = (start, *first_parent_line(store, commit, stop=start))
+    for parent, child in zip(order[-2::-1], order[:0:-1], strict=True):
         if not walk.waiting:
             break
-        child, parent = order[place], order[place - 1]
         _look_at(store, walk, child=child, parent=parent, looks=looks)
-    if previous and stop:
+    if previous is not None:
         rest = {name for names in walk.waiting.values() for name in names}
         walk.found.update({name: found for name, found in previous[1].items() if name in rest})
     return walk.found
@@ -95,7 +96,9 @@ def _look_at(store: ObjectStore, walk: _Walk, *, child: str, parent: str, looks:
             if origin is not None:
                 walk.move(name, old=origin, new=change.path)
                 continue
-            exact = looks.of_field(name, "", path=change.path, commit=child)
+            # Only a merge can have the content from a commit below it.
+            merged = len(store.links(child).parents) > 1
+            exact = looks.of_field(name, "", path=change.path, commit=child) if merged else child
             walk.settle(change.path, name, exact or child)
 
 
