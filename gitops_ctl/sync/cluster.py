@@ -192,6 +192,14 @@ class LiveCluster:
         """Remember what a write of ours led to, until the cache shows it."""
         self._notes[identity] = _Note(seen, uid, self.client.clock.boot_s() + NOTE_S)
 
+    def note_removal(self, identity: ObjectId, kind: GroupVersionKind, *, left: View | None, uid: str) -> None:
+        """Remember what a delete of ours left: nothing, or an object that finalizers hold."""
+        informer = self._informer(kind)
+        cached = informer.cache.get(NamespacedName(identity.namespace, identity.name)) if informer is not None else None
+        # The watch may be faster than the answer: what the cache has lost already is gone, whatever the answer says.
+        if left is None or cached is not None:
+            self.note(identity, left, uid=uid)
+
     def is_watched(self, kind: GroupVersionKind) -> bool:
         """Whether changes of that kind are heard of."""
         informer = self._informer(kind)

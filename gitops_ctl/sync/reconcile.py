@@ -15,7 +15,7 @@ from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.mapper import Discovery
 from gitops_ctl.sync.apply import Target
-from gitops_ctl.sync.cluster import LiveCluster
+from gitops_ctl.sync.cluster import NOTE_S, LiveCluster
 from gitops_ctl.sync.converge import REPAIRS, Pass, converge, kinds_of
 from gitops_ctl.sync.drift import cooled, due_s
 from gitops_ctl.sync.driftreport import describe, name_opponents
@@ -396,6 +396,9 @@ def _remember(job: _Work, run: Pass, pruned: Pruned, health: Waiting) -> None:
         job.sooner(10.0)
     if run.interrupted:
         job.sooner(0.0)
+    if run.applied or pruned.report is not None:
+        # Until then our own writes may have hidden a change that came together with them.
+        job.sooner(NOTE_S)
     memory.waits = bool(health.waiting) or bool(pruned.terminating)
     memory.due_s = job.now_s + job.again_s
     memory.done = () if run.interrupted or pruned.unknown else job.found.made_from

@@ -77,7 +77,7 @@ class Remover:
             return
         (result.gone if left is None else result.terminating).append(entry.id)
         if self.cluster.is_watched(entry.gvk):
-            self.cluster.note(entry.id, view_of(left) if left is not None else None, uid=uid)
+            self.cluster.note_removal(entry.id, entry.gvk, left=view_of(left) if left is not None else None, uid=uid)
 
     async def _resource(self, entry: Entry) -> Resource:
         try:

@@ -98,6 +98,14 @@ def test_our_delete_counts_until_the_cache_shows_it_or_another_object() -> None:
     assert stage.see().uid == "new"
 
 
+def test_a_watch_that_is_faster_than_the_answer_to_our_delete_is_believed() -> None:
+    stage = Stage()
+    stage.shows(seen("5"))
+    stage.shows(None)
+    stage.cluster.note_removal(ITEM, KIND, left=seen("6"), uid="u")
+    assert stage.see() is None
+
+
 def test_a_write_that_the_cache_never_shows_is_forgotten_in_the_end() -> None:
     stage = Stage()
     stage.cluster.note(ITEM, seen("7"), uid="u")
