@@ -44,12 +44,20 @@ class UnitSpec:
 
 
 def desired_state(
-    documents: DocumentSet, *, unit: UnitSpec, provenance: Provenance, is_namespaced: Scope
+    documents: DocumentSet,
+    *,
+    unit: UnitSpec,
+    provenance: Provenance,
+    is_namespaced: Scope,
+    known: Mapping[ObjectId, Desired] | None = None,
 ) -> DesiredState:
-    """The objects of a unit, those that a document error holds, and what else Git says about identities."""
+    """The objects of a unit, those that a document error holds, and what else Git says about identities.
+
+    `known` are objects of an earlier revision of the same unit; those whose document is the same are taken over.
+    """
     definitions = [document for document in documents.documents if document.id.group_kind == CRD]
     scope = _with_definitions(definitions, is_namespaced)
-    builder = _Builder(unit, provenance, scope)
+    builder = _Builder(unit, provenance, scope, known or {})
     errors = [problem for problem in documents.problems if problem.is_error]
     builder.hold_problems(errors)
     for document in documents.documents:
@@ -95,10 +103,11 @@ def _with_definitions(definitions: Iterable[Document], is_namespaced: Scope) -> 
 class _Builder:
     """Collects objects and held ones of one revision; lives for one call."""
 
-    def __init__(self, unit: UnitSpec, provenance: Provenance, scope: Scope) -> None:
+    def __init__(self, unit: UnitSpec, provenance: Provenance, scope: Scope, known: Mapping[ObjectId, Desired]) -> None:
         self.unit = unit
         self.provenance = provenance
         self.scope = scope
+        self.known = known
         self.objects: dict[ObjectId, Desired] = {}
         self.held: dict[ObjectId, Held] = {}
         self.faulty = False
@@ -129,6 +138,10 @@ class _Builder:
             self.held[identity] = Held(identity, *fault, document.file, document.line)
             self.faulty = True
             return
+        before = self.known.get(identity)
+        if before is not None and self._is_the_same(before, document):
+            self.objects[identity] = before
+            return
         annotations = object_at(document.tree, "metadata", "annotations")
         try:
             depends_on, mode = _dependencies(annotations), Mode(text_at(annotations, ANNOTATION_APPLY))
@@ -151,6 +164,15 @@ class _Builder:
             depends_on=depends_on,
             mode=mode,
             consents={name: Consented(text_at(annotations, name), item.commit) for name, item in by.items()},
+        )
+
+    def _is_the_same(self, before: Desired, document: Document) -> bool:
+        """Whether an object was made from this very document; what carries a consent is always looked at again."""
+        return (
+            before.tree is document.tree
+            and (before.file, before.line) == (document.file, document.line)
+            and before.owner == self.unit.owner
+            and CONSENT_ANNOTATIONS.isdisjoint(object_at(document.tree, "metadata", "annotations"))
         )
 
     def hold_cycles(self) -> None:

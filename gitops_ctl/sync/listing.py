@@ -6,7 +6,7 @@ deleted (R03, R07, gitops.md, section 6.2).
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.core.errors import GitopsError
@@ -59,11 +59,14 @@ class Listing:
             known = self._states.get(key)
             if known is not None and known[0] == made_from and not known[1].unsettled:
                 return known[1]
-            state = await asyncio.to_thread(self._build, sync, revision, discovery)
+            before = known[1].objects if known is not None else {}
+            state = await asyncio.to_thread(self._build, sync, revision, discovery, before)
             self._states[key] = (made_from, state)
             return state
 
-    def _build(self, sync: Sync, revision: AcceptedRevision, discovery: Discovery) -> DesiredState:
+    def _build(
+        self, sync: Sync, revision: AcceptedRevision, discovery: Discovery, known: Mapping[ObjectId, Desired]
+    ) -> DesiredState:
         def is_namespaced(gvk: GroupVersionKind) -> bool | None:
             found = discovery.resources.get(gvk) or discovery.preferred.get(gvk.group_kind)
             return found.namespaced if found is not None else None
@@ -72,7 +75,9 @@ class Listing:
             self.owner_of(sync), sync.spec.target_namespace or "", sync.spec.on_document_error == "HoldUnit"
         )
         documents = self._load(revision, sync.spec.path)
-        return desired_state(documents, unit=unit, provenance=revision.provenance, is_namespaced=is_namespaced)
+        return desired_state(
+            documents, unit=unit, provenance=revision.provenance, is_namespaced=is_namespaced, known=known
+        )
 
     async def listed_by_others(self, sync: Sync, *, discovery: Discovery) -> dict[ObjectId, set[OwnerId]]:
         """Which objects other Syncs of the same cluster ask for, by identity."""

@@ -1,14 +1,15 @@
 """From documents to desired objects: marks, namespaces, consents, document errors.  Parsing itself belongs to documents."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import ObjectId
-from gitops_ctl.sync.desired import UnitSpec, is_consented
+from gitops_ctl.sync.desired import UnitSpec, desired_state, is_consented
 from gitops_ctl.sync.model import OwnerId
-from tests.support.sync import OWNER, config_map, consent_by, desired, state_of
+from tests.support.sync import NOBODY, OTHER, OWNER, config_map, consent_by, desired, documents, is_namespaced, state_of
 
 RECREATE = "gitops-ctl.dev/recreate"
 
@@ -133,3 +134,15 @@ def test_S13_a_status_block_is_not_part_of_the_body() -> None:
 def test_S16_an_explicit_null_is_the_same_as_leaving_it_out() -> None:
     text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: lab}, data: {key: '1'}, binaryData: null}"
     assert desired(text).digest == desired(config_map()).digest
+
+
+def test_objects_of_the_same_document_are_taken_over_from_the_revision_before() -> None:
+    found = documents(config_map("a") + config_map("b", annotations={RECREATE: "uid-1"}))
+    arguments: dict[str, Any] = {"unit": UnitSpec(OWNER), "provenance": NOBODY, "is_namespaced": is_namespaced}
+    before = desired_state(found, **arguments)
+    after = desired_state(found, **arguments, known=before.objects)
+    other = desired_state(found, **{**arguments, "unit": UnitSpec(OTHER)}, known=before.objects)
+    one, consented = sorted(before.objects)
+    assert after.objects[one] is before.objects[one]
+    assert after.objects[consented] is not before.objects[consented]
+    assert other.objects[one].digest != before.objects[one].digest
