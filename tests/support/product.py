@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gitops_ctl.api.names import API_VERSION, POLICY_PATH
+from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, API_VERSION, POLICY_PATH
 from gitops_ctl.cli.manager import Rooms, make_rooms, run_rooms
 from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.core.ids import NamespacedName
@@ -214,7 +214,22 @@ class Product:
             ready = next((item for item in status.get("conditions", ()) if item["type"] == "Ready"), {})
             return status.get("lastAppliedRevision") == commit and ready.get("status") == "True"
 
-        await until(there, what=f"{commit} is applied by {name}")
+        try:
+            await until(there, what=f"{commit} is applied by {name}")
+        except AssertionError as error:
+            states = [await self.condition(), await self.condition(sync=name)]
+            raise AssertionError(f"{error}; source and Sync say {states}") from None
+
+    async def request(self, sync: str = "") -> None:
+        """Ask for a pass with the annotation, as `gitops-ctl reconcile` does, and wait until it is answered."""
+        value, path = secrets.token_hex(4), self.sync_path(sync) if sync else self.source_path
+        await self.admin.patch_merge(path, {"metadata": {"annotations": {ANNOTATION_REQUESTED_AT: value}}})
+
+        async def answered() -> bool:
+            status = await self.sync_status(sync) if sync else await self.source_status()
+            return bool(status.get("lastHandledReconcileAt") == value)
+
+        await until(answered, what="the request is answered")
 
     async def config_map(self, name: str) -> Any:
         """Its value, None when it is absent."""
