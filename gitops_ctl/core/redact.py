@@ -1,78 +1,73 @@
 """Keeps secret values out of everything that people or other programs read (promise P9, fault H22).
 
 First structure, then text: `redact_object` blanks the values of a Secret and of members whose name says what they hold;
-`redact_text` is the net below it, for foreign error texts.  Lengths are not kept: they tell too much.
+`redact_text` is the net below it, for foreign error texts.  Lengths are not kept: they tell too much.  In doubt a text loses
+a word too many; names of Secrets, commit ids, digests and plain prose stay.
 """
 
+import base64
+import json
 import re
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import quote
 
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
+from gitops_ctl.core.secretnames import is_secret_name
+from gitops_ctl.core.secrettext import MARK, without_credentials
 
-REDACTED: Final = "[redacted]"
+REDACTED: Final = MARK
 
-_SECRET_MEMBER = re.compile(
-    r"(?i)(password|passwd|passphrase|token|secret|credential|private[-_]?key|api[-_]?key|authorization|community)$"
-)
-_NAMES_ONLY = re.compile(r"(?i)(name|ref|refs|path)$")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-
-_TEXT_RULES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
-    (
-        re.compile(
-            r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
-            re.DOTALL,
-        ),
-        REDACTED,
-    ),
-    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@]+@"), r"\1"),
-    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}"), rf"\1 {REDACTED}"),
-    (
-        re.compile(
-            r"(?i)\b([\w.-]*(?:password|passwd|passphrase|token|secret|api[-_]?key|private[-_]?key)[\w.-]*)"
-            r"(\"?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;}\]]+)"
-        ),
-        rf"\1\2{REDACTED}",
-    ),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"), REDACTED),
-    (re.compile(r"\b(?:gh[pousr]_|glpat-|github_pat_)[A-Za-z0-9_-]{16,}"), REDACTED),
-)
+_SECRET_KINDS = ("Secret", "SecretList")
+_SECRET_DATA = ("data", "stringData")
+_CARRIERS = ("value", "data", "inline", "literal", "plaintext", "content")
+"""Members that hold the value itself when the member above them is named like a secret."""
 
 
 def redact_text(text: str, *, known: tuple[str, ...] = ()) -> str:
-    """`text` without what looks like a credential, and without each of the `known` secret values."""
-    for value in sorted(known, key=len, reverse=True):
-        if value:
-            text = text.replace(value, REDACTED)
-    for pattern, replacement in _TEXT_RULES:
-        text = pattern.sub(replacement, text)
-    return text
+    """`text` without what looks like a credential, and without each of the `known` secret values, also encoded ones."""
+    forms = {form for value in known if value for form in _forms(value)}
+    if forms:
+        longest_first = sorted(forms, key=len, reverse=True)
+        text = re.sub("|".join(map(re.escape, longest_first)), REDACTED, text)
+    return without_credentials(text)
 
 
 def redact_object(tree: JsonObject) -> JsonObject:
     """A copy in which a Secret shows its keys only and sensitive members show a mark."""
-    if text_at(tree, "kind") == "Secret" and text_at(tree, "apiVersion") == "v1":
-        return {
-            key: _blank(value) if key in ("data", "stringData") else _walk(key, value) for key, value in tree.items()
-        }
-    return {key: _walk(key, value) for key, value in tree.items()}
+    return _object("", tree, of_secret=False)
 
 
-def _walk(name: str, value: JsonValue) -> JsonValue:
+def _forms(value: str) -> tuple[str, ...]:
+    encoded = base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
+    return value, quote(value, safe="", errors="replace"), json.dumps(value)[1:-1], encoded
+
+
+def _object(name: str, tree: JsonObject, *, of_secret: bool) -> dict[str, JsonValue]:
+    """`name` is the member that holds `tree`; `of_secret` says that it is an item of a list of Secrets."""
+    of_secret = of_secret or text_at(tree, "kind") in _SECRET_KINDS
+    beside = text_at(tree, "name") or text_at(tree, "key")
+    shown: dict[str, JsonValue] = {}
+    for key, value in tree.items():
+        carries = key in _CARRIERS and (is_secret_name(name) or (key == "value" and is_secret_name(beside)))
+        hidden = carries or (of_secret and key in _SECRET_DATA)
+        shown[key] = _blank(value) if hidden else _member(key, value, of_secret=of_secret and key == "items")
+    return shown
+
+
+def _member(name: str, value: JsonValue, *, of_secret: bool) -> JsonValue:
     if name == _LAST_APPLIED:
         return REDACTED
     if isinstance(value, Mapping):
-        return {key: _walk(key, member) for key, member in value.items()}
+        return _object(name, value, of_secret=of_secret)
     if isinstance(value, (list, tuple)):
-        return [_walk("", member) if isinstance(member, Mapping) else _walk(name, member) for member in value]
-    if isinstance(value, str):
-        return REDACTED if _is_secret_member(name) else redact_text(value)
-    return value
-
-
-def _is_secret_member(name: str) -> bool:
-    return bool(_SECRET_MEMBER.search(name)) and not _NAMES_ONLY.search(name)
+        return [_member(name, item, of_secret=of_secret) for item in value]
+    if value is None or isinstance(value, bool):
+        return value
+    if is_secret_name(name):
+        return REDACTED
+    return redact_text(value) if isinstance(value, str) else value
 
 
 def _blank(value: JsonValue) -> JsonValue:
