@@ -2,7 +2,8 @@
 
 `GC` and four digits: 1xxx documents and history (cured in Git), 2xxx cluster, 3xxx Git transport and forge, 4xxx device,
 9xxx ours.  Slugs are for pages and metric labels.  Reasons are stored literally, because the contracts name them
-(gitops.md 4.5, 5.2, 22.2); nothing is derived from a slug.  Each code has a page under `docs/errors/`.
+(gitops.md 4.5, 5.2, 22.2); nothing is derived from a slug.  Each code has a page under `docs/errors/`.  A code is entered
+together with the code that raises it, and a number is never used again.
 """
 
 import enum
@@ -119,14 +120,6 @@ class ErrorCode(enum.Enum):
         "let the server give the history between the last accepted commit and the tip",
     )
 
-    # 12xx: held objects
-    CONSENT_MISSING = Entry(1201, "consent-missing", "ConsentMissing", "commit the consent")
-    IDENTITY_MISMATCH = Entry(
-        1202, "identity-mismatch", "IdentityMismatch", "leave the name out, or let the named person sign"
-    )
-    NOT_FROM_GIT = Entry(1203, "not-from-git", "NotFromGit", "commit the value")
-    HISTORIC_ROLLOUT = Entry(1204, "historic-rollout", "HistoricRollout", "remove the blocks and request anew")
-
     # 20xx: the API server
     UNAVAILABLE = Entry(2001, "unavailable", "Unavailable", "wait; it is tried again by itself")
     REPLY_LOST = Entry(2002, "reply-lost", "Unavailable", "wait; it is tried again by itself")
@@ -204,7 +197,6 @@ class ErrorCode(enum.Enum):
     CREDENTIALS_MISSING = Entry(
         3009, "credentials-missing", "CredentialsMissing", "create the Secret that the message names"
     )
-    WEBHOOK_REFUSED = Entry(3010, "webhook-refused", "WebhookRefused", "send a signed push event")
     REPOSITORY_DAMAGED = Entry(
         3011, "repository-damaged", "RepositoryDamaged", "nothing: the local copy is fetched anew"
     )
