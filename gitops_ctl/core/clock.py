@@ -43,7 +43,8 @@ class SystemClock:
 
 def to_rfc3339(moment: datetime) -> str:
     """The form that Kubernetes stores: UTC, whole seconds, `Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Not strftime: it leaves out the zeros of early years, such as the server's zero time 0001-01-01T00:00:00Z.
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def from_rfc3339(text: str) -> datetime:
