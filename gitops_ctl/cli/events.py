@@ -1,6 +1,7 @@
 """`gitops-ctl events`: what the controllers did and refused, newest last."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,6 +9,9 @@ from gitops_ctl.api.names import GROUP
 from gitops_ctl.cli.connection import Target, cluster_options, connected, run_async
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
 from gitops_ctl.core.jsonvalue import JsonObject, int_at, text_at
+
+if TYPE_CHECKING:
+    from gitops_ctl.kube.transport import KubeClient
 
 _COLUMNS = ("TIME", "TYPE", "REASON", "OBJECT", "NOTE")
 
@@ -22,15 +26,20 @@ def events(*, limit: int, kubeconfig: Path | None, context: str | None, namespac
 
 
 async def _events(target: Target, *, limit: int, form: Format) -> None:
-    scope = f"/namespaces/{target.namespace}" if target.namespace else ""
     async with connected(target) as client:
-        page = await client.list_all(f"/apis/events.k8s.io/v1{scope}/events")
-    ours = [item for item in page.items if text_at(item, "regarding", "apiVersion").startswith(f"{GROUP}/")]
-    newest = sorted(ours, key=lambda item: text_at(item, "eventTime"))[-limit:]
-    found = [_summary(item) for item in newest]
+        found = await newest_events(client, namespace=target.namespace, limit=limit)
     rows = tuple(tuple(text_at(item, name) for name in ("time", "type", "reason", "object", "note")) for item in found)
     names = tuple(text_at(item, "object") for item in found)
     write_result(Result("EventList", {"items": found}, Table(_COLUMNS, rows), names), form=form)
+
+
+async def newest_events(client: "KubeClient", *, namespace: str, limit: int) -> list[JsonObject]:
+    """The newest Events about our kinds, newest last, each in its stable form."""
+    scope = f"/namespaces/{namespace}" if namespace else ""
+    page = await client.list_all(f"/apis/events.k8s.io/v1{scope}/events")
+    ours = [item for item in page.items if text_at(item, "regarding", "apiVersion").startswith(f"{GROUP}/")]
+    newest = sorted(ours, key=lambda item: text_at(item, "eventTime"))
+    return [_summary(item) for item in newest[max(0, len(newest) - limit) :]]
 
 
 def _summary(item: JsonObject) -> JsonObject:

@@ -35,13 +35,14 @@ def status(*, watch: bool, kubeconfig: Path | None, context: str | None, namespa
 
 async def show_status(client: "KubeClient", *, namespace: str) -> None:
     """Write the table for people once."""
-    _write(await _summaries(client, namespace=namespace), form=Format.TABLE, repaint=False)
+    _write(await summaries(client, namespace=namespace), form=Format.TABLE, repaint=False)
 
 
-async def _summaries(client: "KubeClient", *, namespace: str) -> list[JsonObject]:
+async def summaries(client: "KubeClient", *, namespace: str) -> list[JsonObject]:
+    """Sources, then syncs, each in its stable form."""
     found: list[JsonObject] = []
     for kind in (GIT_SOURCE, SYNC):
-        found += [_summary(kind, item) for item in (await client.list_all(kind.path(namespace))).items]
+        found += [summary_of(kind, item) for item in (await client.list_all(kind.path(namespace))).items]
     return found
 
 
@@ -50,7 +51,7 @@ async def _status(target: Target, *, watch: bool, form: Format) -> int:
     shown: list[JsonObject] = []
     async with connected(target) as client:
         while True:
-            found = await _summaries(client, namespace=target.namespace)
+            found = await summaries(client, namespace=target.namespace)
             if found != shown or not watch:
                 _write(found, form=form, repaint=watch and sys.stdout.isatty())
                 shown = found
@@ -99,7 +100,7 @@ def _texts(tree: JsonObject, name: str) -> tuple[str, ...]:
     return tuple(str(item) for item in value) if isinstance(value, (list, tuple)) else ()
 
 
-def _summary(kind: Kind, tree: JsonObject) -> JsonObject:
+def summary_of(kind: Kind, tree: JsonObject) -> JsonObject:
     """The stable form of one object, for JSON and for the table."""
     state = object_at(tree, "status")
     ready = condition_of(state, "Ready") or EMPTY
