@@ -1,0 +1,139 @@
+"""The registry of codes holds exactly what can happen, under the contracts' names, each with a page that is still true."""
+
+import ast
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from gitops_ctl.core.codes import ErrorCode
+
+ROOT = Path(__file__).parents[3]
+PAGES = ROOT / "docs" / "errors"
+REASON = re.compile(r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
+CODES = pytest.mark.parametrize("code", list(ErrorCode), ids=lambda code: code.label)
+
+VERDICTS = {  # gitops.md, section 4.5, without Accepted, which is no error
+    *("Unsigned", "BadSignature", "UnknownSigner", "RevokedSigner", "CommitterMismatch", "PathNotAuthorised"),
+    *("NeedsForgeReviews", "MalformedObject", "UnsupportedFormat", "ObjectTooLarge", "PolicyInvalid"),
+    *("SignatureInFuture", "HistoryRewritten", "VerificationInProgress", "HistoryUnavailable"),
+}
+HELD = {  # section 5.2
+    *("DocumentInvalid", "ConsentMissing", "IdentityMismatch", "HistoricRollout", "NotFromGit", "OwnedElsewhere"),
+    *("FieldConflict", "RecreateRequired", "ApplyRefused", "DependencyNotReady"),
+}
+HELD_BY_RULES_OF_DOMAINS = {"ConsentMissing", "IdentityMismatch", "HistoricRollout", "NotFromGit"}
+"""Of kinds that are not there yet: no code of ours raises them."""
+
+READY = {  # section 22.2, without Succeeded
+    *("ObjectsHeld", "PruneBlocked", "PruneFailed", "HealthCheckFailed", "DependencyNotReady", "SourceNotFound"),
+    *("SourceNotTrusted", "SourceNotAccepted", "ClusterUnreachable", "Suspended"),
+}
+OURS = {
+    *("Unavailable", "Blocked", "Forbidden", "NotFound", "Conflict", "LeadershipLost", "CrdOutdated"),
+    *("Fighting", "HiddenInGit"),
+    *("UrlRefused", "AuthenticationFailed", "HostKeyRefused", "CertificateRefused", "FetchTimeout", "FetchTooLarge"),
+    *("FetchFailed", "RefNotFound", "CredentialsMissing", "RepositoryDamaged"),
+    *("InternalError", "Usage", "ToolMissing", "DiskShort", "MemoryShort", "LocalSystem", "LocalBusy"),
+}
+
+SAID_BY_THE_SERVER = {
+    *(ErrorCode.RATE_LIMITED, ErrorCode.BLOCKED, ErrorCode.FORBIDDEN, ErrorCode.CONFLICT, ErrorCode.REFUSED),
+    *(ErrorCode.UNAUTHENTICATED, ErrorCode.GONE, ErrorCode.PRUNE_FAILED, ErrorCode.INTERNAL),
+}
+"""Codes whose text comes from outside: their pages have no words of ours to compare."""
+
+
+@cache
+def words_of_the_code() -> tuple[str, ...]:
+    """Every longer piece of text in the code, also pieces of f-strings, without the registry's own."""
+    found = set()
+    for path in (ROOT / "gitops_ctl").rglob("*.py"):
+        if path.name == "codes.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and 8 <= len(node.value.strip()) < 200:
+                found.add(" ".join(node.value.split()))
+    return tuple(found - {code.reason for code in ErrorCode} - {code.slug for code in ErrorCode})
+
+
+@cache
+def source_without_registry() -> str:
+    return "\n".join(path.read_text() for path in (ROOT / "gitops_ctl").rglob("*.py") if path.name != "codes.py")
+
+
+@cache
+def sources_of_tests() -> str:
+    here = Path(__file__)
+    return "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != here)
+
+
+def example_of(page: str) -> str:
+    return " ".join(page.partition("\n## Example\n")[2].partition("\n## Fix\n")[0].split())
+
+
+def test_numbers_and_slugs_are_unique():
+    assert [n for n, count in Counter(code.value.number for code in ErrorCode).items() if count > 1] == []
+    assert [slug for slug, count in Counter(code.slug for code in ErrorCode).items() if count > 1] == []
+
+
+@CODES
+def test_a_code_has_four_digits_a_slug_a_reason_and_a_fix(code):
+    assert re.fullmatch(r"GC(1[01]|2[01]|30|90)\d\d", code.label)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code.slug)
+    assert REASON.fullmatch(code.reason)
+    assert code.fix
+    assert not code.fix.endswith(".")
+
+
+def test_the_reasons_are_those_of_the_contracts_and_ours():
+    assert {code.reason for code in ErrorCode} == (VERDICTS | HELD | READY | OURS) - HELD_BY_RULES_OF_DOMAINS
+    assert OURS.isdisjoint(VERDICTS | HELD | READY)
+
+
+def test_verdicts_are_the_codes_of_history():
+    assert {code.reason for code in ErrorCode if 1100 <= code.value.number < 1200} == VERDICTS
+
+
+@CODES
+def test_a_code_can_happen(code):
+    assert re.search(rf"\bErrorCode\.{code.name}\b", source_without_registry())
+
+
+@CODES
+def test_a_code_is_named_by_a_test(code):
+    names = "|".join(re.escape(name) for name in (code.name, code.label, code.slug, code.reason))
+    assert re.search(rf"\b(?:{names})\b", sources_of_tests())
+
+
+def test_each_code_has_a_page_and_each_page_a_code():
+    assert {path.name for path in PAGES.iterdir()} == {f"{code.label}.md" for code in ErrorCode}
+
+
+@CODES
+def test_a_page_says_meaning_example_and_fix(code):
+    page = (PAGES / f"{code.label}.md").read_text()
+    headings = re.findall(r"^#.*$", page, re.MULTILINE)
+    assert headings == [f"# {code.label} {code.slug}", "## Example", "## Fix"]
+    assert all(part.strip() for part in re.split(r"^#.*$", page, flags=re.MULTILINE)[1:])
+    assert len(page.split()) < 200
+
+
+@CODES
+def test_the_index_leads_to_the_page(code):
+    index = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    assert f"| [{code.label}](../errors/{code.label}.md) | {code.slug} | `{code.reason}` |" in index
+
+
+@pytest.mark.parametrize(
+    "code",
+    [code for code in ErrorCode if code.value.number > 1100 and code not in SAID_BY_THE_SERVER],
+    ids=lambda code: code.label,
+)
+def test_the_example_quotes_a_message_of_the_code(code):
+    example = example_of((PAGES / f"{code.label}.md").read_text())
+    examples = [example_of(page.read_text()) for page in PAGES.iterdir()]
+    quoted = [words for words in words_of_the_code() if words in example]
+    assert any(sum(words in other for other in examples) <= 4 for words in quoted), "no words of its own"
