@@ -6,9 +6,10 @@ process, verification, acceptance in the status, apply, prune.
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, API_VERSION, POLICY_PATH
 from gitops_ctl.cli.manager import Rooms, make_rooms, run_rooms
 from gitops_ctl.core.canonical import digest_bytes
+from gitops_ctl.core.clock import Clock, SystemClock
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.events import EventRecorder
@@ -79,6 +81,7 @@ class Product:
     rooms: Rooms | None = None
     running: asyncio.Task[None] | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    connect: Callable[[Clock | None], Awaitable[KubeClient]] | None = None
 
     # -- Git ---------------------------------------------------------------------------------------------------------
 
@@ -139,6 +142,13 @@ class Product:
             self.rooms.sources.stop()
             await self.rooms.syncs.__aexit__(None, None, None)
         self.rooms = self.running = None
+
+    async def reborn(self, clock: Clock | None = None) -> None:
+        """Another process with another clock: its memory is empty, its caches on disk are those of the one before."""
+        assert self.connect is not None
+        await self.kill()
+        self.manager = await self.connect(clock)
+        await self.start()
 
     # -- objects -----------------------------------------------------------------------------------------------------
 
@@ -288,11 +298,31 @@ async def product_world(
 ) -> AsyncIterator[Product]:
     """A tenant with a running product and an accepted root; import it (and `people`) into a test module to use it."""
     async with AsyncExitStack() as stack:
-        config = await load_cluster(control_plane.kubeconfig, allow_exec=False)
-        manager = await stack.enter_async_context(KubeClient(config, component=f"product-{secrets.token_hex(3)}"))
+
+        async def connect(clock: Clock | None = None) -> KubeClient:
+            config = await load_cluster(control_plane.kubeconfig, allow_exec=False)
+            client = KubeClient(config, component=f"product-{secrets.token_hex(3)}", clock=clock)
+            return await stack.enter_async_context(client)
+
+        manager = await connect()
         made = await stack.enter_async_context(product(kube_admin, manager, namespace, tmp_path, keys=people))
+        made.connect = connect
         await made.source()
         await made.sync()
         await made.start()
         await made.until_applied(made.root)
         yield made
+
+
+@dataclass
+class ShiftedClock(SystemClock):
+    """The clocks of this machine, each moved by so many seconds; a test moves them further."""
+
+    wall_s: float = 0.0
+    ahead_s: float = 0.0
+
+    def wall(self) -> datetime:
+        return SystemClock.wall(self) + timedelta(seconds=self.wall_s)
+
+    def boot_s(self) -> float:
+        return SystemClock.boot_s(self) + self.ahead_s
