@@ -5,7 +5,7 @@ difference and asked for again, which is also how a new root is pinned.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,25 +16,21 @@ from gitops_ctl.api.names import POLICY_PATH, SYSTEM_NAMESPACE
 from gitops_ctl.cli.connection import Target, connected, run_async
 from gitops_ctl.cli.installing import (
     ADMISSION,
-    PRODUCT_MANAGER,
     TENANT_MANAGER,
-    Difference,
+    Planned,
     Tenant,
-    difference,
-    established,
-    product_objects,
-    put,
+    planned,
     required_rules,
     sync_accounts_of,
     sync_document,
     tenant_objects,
 )
 from gitops_ctl.cli.introduce import Introduction, Remote, introduced
+from gitops_ctl.cli.output import clean
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
-from gitops_ctl.core.ids import ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, list_at
 from gitops_ctl.documents.index import DocumentCache, load_set
 from gitops_ctl.documents.schema import SchemaCatalog, is_crd
 from gitops_ctl.git.store import ObjectStore
@@ -42,6 +38,8 @@ from gitops_ctl.git.transport import ChildTransport, Credentials
 from gitops_ctl.kube.answers import KindNotServed
 from gitops_ctl.kube.mapper import Mapper
 from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.local.product import PRODUCT_MANAGER, established, product_objects, put
+from gitops_ctl.sync.order import RBAC_GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,6 @@ class Wish:
     target: Target
     remote: Remote
     tenant: Tenant
-    secret: dict[str, str]
     expect_commit: str
     expect_digest: str
     install: bool
@@ -89,75 +86,87 @@ def bootstrap(**options: object) -> None:
     run_async(_bootstrap(_wish(options)))
 
 
-def _wish(options: dict[str, object]) -> Wish:
-    def text(name: str) -> str:
-        return str(options[name] or "")
-
-    def content(name: str) -> str:
-        path = options[name]
-        return path.read_text(encoding="utf-8") if isinstance(path, Path) else ""
-
-    secret = _secret(text("username"), content("password_file"), content("bearer_token_file"), content("ssh_key_file"))
+def _wish(options: Mapping[str, object]) -> Wish:
     if options["yes"] and not (options["expect_commit"] and options["expect_digest"]):
         raise Refused(
             "--yes needs --expect-commit and --expect-digest: trust rests on what was compared",
             code=ErrorCode.USAGE,
             hint="run it once without --yes, and compare with `gitops-ctl trust show` in a clone of your own",
         )
+    secret = _secret(options)
     kubeconfig = options["kubeconfig"]
     return Wish(
-        target=Target(kubeconfig if isinstance(kubeconfig, Path) else None, text("context") or None, text("namespace")),
-        remote=Remote(
-            url=text("url"),
-            branch=text("branch"),
-            policy_path=text("policy_path"),
-            credentials=_credentials(secret),
-            ca=content("ca_file").encode() or None,
-            known_hosts=content("known_hosts_file").encode() or None,
-            allow_file=bool(options["allow_file_url"]),
+        target=Target(
+            kubeconfig if isinstance(kubeconfig, Path) else None,
+            _text(options, "context") or None,
+            _text(options, "namespace"),
         ),
-        tenant=Tenant(
-            namespace=text("namespace"),
-            source=text("name"),
-            sync=text("name"),
-            url=text("url"),
-            branch=text("branch"),
-            path=text("path").strip("/"),
-            service_account=text("service_account"),
-            root="",
-            policy_digest="",
-            policy_path=text("policy_path"),
-            credentials=secret,
-            ca=content("ca_file"),
-            known_hosts=content("known_hosts_file"),
-        ),
-        secret=secret,
-        expect_commit=text("expect_commit"),
-        expect_digest=text("expect_digest"),
+        remote=_remote(options, secret),
+        tenant=_tenant(options, secret),
+        expect_commit=_text(options, "expect_commit"),
+        expect_digest=_text(options, "expect_digest"),
         install=not options["no_install"],
         confirmed=bool(options["yes"]),
     )
 
 
-def _secret(username: str, password: str, token: str, ssh_key: str) -> dict[str, str]:
+def _remote(options: Mapping[str, object], secret: Mapping[str, str]) -> Remote:
+    return Remote(
+        url=_text(options, "url"),
+        branch=_text(options, "branch"),
+        policy_path=_text(options, "policy_path"),
+        credentials=_credentials(secret),
+        ca=_content(options, "ca_file").encode() or None,
+        known_hosts=_content(options, "known_hosts_file").encode() or None,
+        allow_file=bool(options["allow_file_url"]),
+    )
+
+
+def _tenant(options: Mapping[str, object], secret: Mapping[str, str]) -> Tenant:
+    """Root and digest are known after the fetch."""
+    return Tenant(
+        namespace=_text(options, "namespace"),
+        source=_text(options, "name"),
+        sync=_text(options, "name"),
+        url=_text(options, "url"),
+        branch=_text(options, "branch"),
+        path=_text(options, "path").strip("/"),
+        service_account=_text(options, "service_account"),
+        root="",
+        policy_digest="",
+        policy_path=_text(options, "policy_path"),
+        credentials=secret,
+        ca=_content(options, "ca_file"),
+        known_hosts=_content(options, "known_hosts_file"),
+    )
+
+
+def _text(options: Mapping[str, object], name: str) -> str:
+    return str(options[name] or "")
+
+
+def _content(options: Mapping[str, object], name: str) -> str:
+    path = options[name]
+    return path.read_text(encoding="utf-8") if isinstance(path, Path) else ""
+
+
+def _secret(options: Mapping[str, object]) -> dict[str, str]:
     """The Secret's keys from the one kind of credential that was given."""
-    given = [
-        name
-        for name, value in (("--username", username), ("--bearer-token-file", token), ("--ssh-key-file", ssh_key))
-        if value
-    ]
+    username = _text(options, "username")
+    given = [name for name in ("username", "bearer_token_file", "ssh_key_file") if options[name]]
     if len(given) > 1:
-        raise Refused(f"{' and '.join(given)} exclude each other", code=ErrorCode.USAGE, hint="give one of them")
-    if ssh_key:
-        return {"identity": ssh_key}
-    if token:
-        return {"bearerToken": token.strip()}
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise Refused(f"{names} exclude each other", code=ErrorCode.USAGE, hint="give one of them")
+    if bool(username) != bool(options["password_file"]):
+        raise Refused("--username and --password-file belong together", code=ErrorCode.USAGE, hint="give both")
     if username:
-        return {"username": username, "password": password.strip("\r\n")}
-    return {}
+        return {"username": username, "password": _content(options, "password_file").strip("\r\n")}
+    if options["bearer_token_file"]:
+        return {"bearerToken": _content(options, "bearer_token_file").strip()}
+    return {"identity": _content(options, "ssh_key_file")} if options["ssh_key_file"] else {}
 
 
-def _credentials(secret: dict[str, str]) -> Credentials | None:
+def _credentials(secret: Mapping[str, str]) -> Credentials | None:
     if not secret:
         return None
     return Credentials(
@@ -171,7 +180,7 @@ def _credentials(secret: dict[str, str]) -> Credentials | None:
 async def _bootstrap(wish: Wish) -> None:
     async with introduced(wish.remote, transport=ChildTransport(), now=SystemClock().wall()) as root:
         _require_expected(wish, root)
-        click.echo("\n".join(root.lines()))
+        click.echo("\n".join(map(clean, root.lines())))
         click.echo("\nEarlier history is not judged: all later trust rests on this commit and this digest.")
         _confirm(wish, "Is this the root that you trust?")
         tenant = replace(wish.tenant, root=root.commit.id, policy_digest=root.digest)
@@ -216,30 +225,27 @@ def _confirm(wish: Wish, question: str) -> None:
 async def _install(
     client: KubeClient, mapper: Mapper, *, wish: Wish, objects: Iterable[JsonObject], manager: str
 ) -> None:
-    """Show what would change, ask once, apply.  What is equal is not touched."""
-    due = [found for wanted in objects if (found := await _difference(client, mapper, wanted)).changes]
-    for found in due:
-        click.echo(f"{'create' if found.before is None else 'change'}  {found.id}")
-        for line in found.lines():
-            click.echo(f"          {line}")
-    if any(found.before is not None for found in due):
+    """Show what would change, ask once where a value would be replaced, apply.  What is equal is not touched."""
+    found = [await _planned(client, mapper, wanted=wanted, manager=manager) for wanted in objects]
+    due = [item for item in found if item.is_due]
+    for item in due:
+        click.echo("\n".join(map(clean, item.lines())))
+    if any(item.replaces for item in due):
         _confirm(wish, "Change what is there?")
-    for found in due:
-        if text_at(found.after, "kind") == "GitSource":
-            await established(client, mapper)
-        await put(client, mapper, wanted=found.after, manager=manager)
+    for item in due:
+        await put(client, mapper, wanted=item.wanted, manager=manager)
 
 
-async def _difference(client: KubeClient, mapper: Mapper, wanted: JsonObject) -> Difference:
+async def _planned(client: KubeClient, mapper: Mapper, *, wanted: JsonObject, manager: str) -> Planned:
     try:
-        return await difference(client, mapper, wanted=wanted)
+        return await planned(client, mapper, wanted=wanted, manager=manager)
     except KindNotServed:
         # Its definition is among the objects that come first.
-        return Difference(ObjectId.of(wanted), None, wanted)
+        return Planned(wanted)
 
 
 def _rules_for(root: Introduction, *, path: str) -> tuple[JsonObject, ...]:
-    """The least rights for the documents of the root; kinds whose plural nobody knows yet are left out."""
+    """The least rights for the documents of the root."""
     with ObjectStore.open(root.store) as store:
         found = load_set(store, tree=root.commit.tree, path=path, cache=DocumentCache())
     catalog = SchemaCatalog(crds=(document for document in found.documents if is_crd(document)))
@@ -248,7 +254,7 @@ def _rules_for(root: Introduction, *, path: str) -> tuple[JsonObject, ...]:
 
 def _write_next_steps(tenant: Tenant, rules: tuple[JsonObject, ...]) -> None:
     role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": f"{RBAC_GROUP}/v1",
         "kind": "ClusterRole",
         "metadata": {"name": f"{tenant.namespace}-{tenant.service_account}"},
         "rules": list(rules),
@@ -257,6 +263,10 @@ def _write_next_steps(tenant: Tenant, rules: tuple[JsonObject, ...]) -> None:
     click.echo(f"\nGitSource and Sync {tenant.namespace}/{tenant.source} are there.  What is left to you:")
     click.echo(f"\n1. {tenant.account} needs at least these rights, by a ClusterRole and a binding:\n")
     click.echo(_indented(yaml.safe_dump(role, sort_keys=False)))
+    if any(RBAC_GROUP in list_at(rule, "apiGroups") for rule in rules):
+        click.echo(
+            "   It applies roles: it must hold every right that they give, or have the verbs bind and escalate.\n"
+        )
     click.echo(
         f"2. The Sync belongs into Git, below {tenant.path or 'the root'}, so that its consents come from there:\n"
     )

@@ -8,17 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_ctl.api.manifests import manifest
-from gitops_ctl.api.names import POLICY_PATH, SYSTEM_NAMESPACE
-from gitops_ctl.cli.installing import (
-    MANAGER_ACCOUNT,
-    PRODUCT_MANAGER,
-    TENANT_MANAGER,
-    Tenant,
-    established,
-    product_objects,
-    put,
-    tenant_objects,
-)
+from gitops_ctl.api.names import POLICY_PATH
+from gitops_ctl.cli.installing import TENANT_MANAGER, Tenant, tenant_objects
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
 from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.core.clock import SystemClock
@@ -31,11 +22,11 @@ from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.mapper import Mapper
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.local.certificates import Authority
-from gitops_ctl.local.controlplane import Options, issue_kubeconfig
+from gitops_ctl.local.controlplane import Options
 from gitops_ctl.local.gitserver import GitServer, Login
+from gitops_ctl.local.product import put
 from gitops_ctl.local.progress import progress_for
-from gitops_ctl.local.state import SystemFolder, SystemState, state_home
-from gitops_ctl.local.supervise import Family, ProcessSpec
+from gitops_ctl.local.state import SystemFolder, state_home
 from gitops_ctl.local.system import Provider, Request, bring_up, take_down
 from gitops_ctl.local.workshop import Workshop, run_kubectl
 
@@ -122,10 +113,12 @@ async def demo_world(*, say: Callable[[str], None]) -> AsyncIterator[DemoWorld]:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(take_down, folder, purge=True)
-        request = Request(directory=folder.path, provider=Provider.PROCESSES, options=Options(nodes=1, durable=False))
+        options = Options(nodes=1, durable=False)
+        request = Request(folder.path, provider=Provider.PROCESSES, options=options, manager=True)
         with progress_for(sys.stderr) as progress:
             state = await bring_up(request, progress=progress, clock=clock)
         say(f"control plane: Kubernetes {state.version} at {state.url}")
+        say("manager: runs with its own account and its shipped rights")
         authority = Authority(folder.certs, "git-ca", clock=clock)
         server = GitServer.start(folder.path / "repositories", certificate=authority.server("git"), login=_LOGIN)
         stack.callback(server.stop)
@@ -136,10 +129,6 @@ async def demo_world(*, say: Callable[[str], None]) -> AsyncIterator[DemoWorld]:
         config = await load_cluster(Path(state.kubeconfig), allow_exec=False)
         client = await stack.enter_async_context(KubeClient(config, component="demo", clock=clock))
         await install(client, tenant=demo_tenant(url, root, digest, ca=authority.certificate_path.read_text()))
-        family = Family()
-        stack.push_async_callback(family.stop)
-        await family.spawn(manager_process(folder, state))
-        say("manager: started with its own account and its shipped rights")
         yield DemoWorld(client, Path(state.kubeconfig), Path(state.kubectl), workshop, folder.logs, say)
 
 
@@ -188,13 +177,8 @@ def demo_tenant(url: str, root: str, digest: str, *, ca: str) -> Tenant:
 
 
 async def install(client: KubeClient, *, tenant: Tenant) -> None:
-    """What bootstrap does, and the rights that a person gives to the Sync's account."""
+    """What bootstrap does for a tenant, and the rights that a person gives to the Sync's account."""
     mapper = Mapper(client)
-    for wanted in product_objects():
-        # The manager runs as a process of this machine, so its Deployment is left out.
-        if text_at(wanted, "kind") != "Deployment":
-            await put(client, mapper, wanted=wanted, manager=PRODUCT_MANAGER)
-    await established(client, mapper)
     for wanted in tenant_objects(tenant):
         await put(client, mapper, wanted=wanted, manager=TENANT_MANAGER)
     for wanted in applier_rights(tenant):
@@ -231,19 +215,3 @@ def applier_rights(tenant: Tenant) -> tuple[JsonObject, ...]:
         "subjects": [{"kind": "ServiceAccount", "name": tenant.service_account, "namespace": tenant.namespace}],
     }
     return role, binding
-
-
-def manager_process(folder: SystemFolder, state: SystemState) -> ProcessSpec:
-    """The manager as a child of this process, under the identity that the chart gives it; never system:masters."""
-    account = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{MANAGER_ACCOUNT}"
-    groups = ("system:serviceaccounts", f"system:serviceaccounts:{SYSTEM_NAMESPACE}", "system:authenticated")
-    kubeconfig = issue_kubeconfig(folder, "manager", server=state.url, user=account, groups=groups, clock=SystemClock())
-    argv = (
-        sys.executable,
-        "-m",
-        "gitops_ctl",
-        "manager",
-        f"--kubeconfig={kubeconfig}",
-        f"--cache-dir={folder.path / 'cache'}",
-    )
-    return ProcessSpec("manager", argv, folder.logs / "manager.log", grace_s=20.0)

@@ -1,6 +1,6 @@
-"""What bootstrap puts into a cluster: the product's own manifests, and the objects of one tenant (gitops.md, section 23.1).
+"""What bootstrap puts into a cluster for one tenant (gitops.md, section 23.1).
 
-Pure but for `difference` and `put`: the objects are values, so that a person sees them before anything is sent.  Nothing gives
+Pure but for `planned`: the objects are values, so that a person sees them before anything is sent.  Nothing gives
 the ServiceAccount of the Sync any right: what its documents need is printed and granted by whoever may grant it.
 """
 
@@ -8,29 +8,22 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import yaml
-
-from gitops_ctl.api.manifests import manifest
 from gitops_ctl.api.names import API_VERSION, POLICY_PATH, SYSTEM_NAMESPACE
-from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
+from gitops_ctl.cli.comparison import differing
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, text_at
-from gitops_ctl.core.redact import redact_object
-from gitops_ctl.kube.answers import KindNotServed
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
 from gitops_ctl.kube.mapper import Mapper
 from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.local.product import MANAGER_ACCOUNT
+from gitops_ctl.sync.diff import Difference, rendered
 
-PRODUCT_MANAGER = "gitops-ctl-install"
 TENANT_MANAGER = "gitops-ctl-bootstrap"
-"""Field managers of what bootstrap applies: two, because both write to the ConfigMap of the admission policies."""
+"""Field manager of a tenant's objects: not that of the product's, because both write to the ConfigMap of the admission policies."""
 
-MANAGER_ACCOUNT = "gitops-ctl-manager"
 ADMISSION = "gitops-ctl-admission"
 _SYNC_ACCOUNTS = "syncAccounts"
 _RBAC = "rbac.authorization.k8s.io"
 _APPLY_VERBS = ("get", "create", "patch", "delete")
-_ESTABLISH_S = 30.0
-_POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +63,6 @@ class Tenant:
         return f"gitops-ctl-{self.source}"
 
 
-def product_objects() -> tuple[JsonObject, ...]:
-    """Definitions, manager, RBAC and admission policies of this release, in the order in which they can be applied."""
-    text = manifest("install.yaml").read_text(encoding="utf-8")
-    return tuple(tree for tree in yaml.load_all(text, Loader=yaml.CSafeLoader) if isinstance(tree, dict))
-
-
 def tenant_objects(tenant: Tenant, *, sync_accounts: Iterable[str] = ()) -> Iterator[JsonObject]:
     """The objects of one tenant, in the order in which they can be applied.
 
@@ -95,11 +82,11 @@ def tenant_objects(tenant: Tenant, *, sync_accounts: Iterable[str] = ()) -> Iter
         yield _object("v1", "ConfigMap", tenant.namespace, f"{tenant.source}-known-hosts", data=hosts)
     yield _tenant_role(tenant)
     yield _object(
-        "rbac.authorization.k8s.io/v1",
+        f"{_RBAC}/v1",
         "RoleBinding",
         tenant.namespace,
         tenant.role,
-        roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": tenant.role},
+        roleRef={"apiGroup": _RBAC, "kind": "Role", "name": tenant.role},
         subjects=[{"kind": "ServiceAccount", "name": MANAGER_ACCOUNT, "namespace": SYSTEM_NAMESPACE}],
     )
     accounts = "\n".join(sorted({*sync_accounts, tenant.account}))
@@ -117,7 +104,7 @@ def _tenant_role(tenant: Tenant) -> JsonObject:
     maps += [f"{tenant.source}-known-hosts"] if tenant.known_hosts else []
     if maps:
         rules.append(_rule("configmaps", maps, "get"))
-    return _object("rbac.authorization.k8s.io/v1", "Role", tenant.namespace, tenant.role, rules=rules)
+    return _object(f"{_RBAC}/v1", "Role", tenant.namespace, tenant.role, rules=rules)
 
 
 def _rule(resource: str, names: list[str], verb: str) -> JsonValue:
@@ -165,73 +152,46 @@ def _object(api_version: str, kind: str, namespace: str, name: str, **members: J
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """What applying one object would do: `before` is None for an object that is not there."""
+class Planned:
+    """One object that is wanted, and what applying it would do: `before` is None for an object that is not there."""
 
-    id: ObjectId
-    before: JsonObject | None
-    after: JsonObject
+    wanted: JsonObject
+    before: JsonObject | None = None
+    changes: tuple[Difference, ...] = ()
 
     @property
-    def changes(self) -> bool:
-        return self.before is None or self.lines() != []
+    def id(self) -> ObjectId:
+        return ObjectId.of(self.wanted)
+
+    @property
+    def is_due(self) -> bool:
+        return self.before is None or bool(self.changes)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a value that is there would be another one; what is only added is missing, not different."""
+        return any(change.live is not None for change in self.changes)
 
     def lines(self) -> list[str]:
-        """`path: old -> new` for each declared member that differs; values of Secrets are never shown."""
-        if self.before is None:
-            return []
-        before, after = redact_object(self.before), redact_object(self.after)
-        raw_before, raw_after = self.before, self.after
-        return list(_lines(before, after, raw_before, raw_after, path=""))
+        """For people; values of Secrets are never shown."""
+        head = f"{'create' if self.before is None else 'change'}  {self.id}"
+        return [head, *(f"          {line}" for line in rendered(self.changes))]
 
 
-def _lines(
-    before: JsonObject, after: JsonObject, raw_before: JsonObject, raw_after: JsonObject, *, path: str
-) -> Iterator[str]:
-    for name, value in raw_after.items():
-        if not path and name == "metadata":
-            continue
-        place = f"{path}.{name}" if path else name
-        old = raw_before.get(name)
-        if isinstance(value, Mapping) and isinstance(old, Mapping):
-            yield from _lines(object_at(before, name), object_at(after, name), old, value, path=place)
-        elif old != value:
-            yield f"{place}: {before.get(name)!r} -> {after.get(name)!r}"
-
-
-async def difference(client: KubeClient, mapper: Mapper, *, wanted: JsonObject) -> Difference:
-    """What is there now beside what is wanted."""
-    gvk = GroupVersionKind.of(wanted)
-    resource = await mapper.resource(gvk)
-    name = ObjectId.of(wanted)
-    return Difference(name, await client.find(resource.path(name.namespace, name.name)), wanted)
-
-
-async def put(client: KubeClient, mapper: Mapper, *, wanted: JsonObject, manager: str) -> None:
-    """Apply one object; fields that bootstrap never wrote and somebody else owns are taken over, since a person confirmed it."""
-    resource = await mapper.resource(GroupVersionKind.of(wanted))
-    name = ObjectId.of(wanted)
-    await client.apply(resource.path(name.namespace, name.name), wanted, manager=manager, force=True)
-
-
-async def established(client: KubeClient, mapper: Mapper) -> None:
-    """Wait until our kinds are served: their paths answer 404 for a moment after the definitions were applied.
+async def planned(client: KubeClient, mapper: Mapper, *, wanted: JsonObject, manager: str) -> Planned:
+    """What is there now beside what the server would make of it, so that its defaults are no difference.
 
     Raises:
-        KindNotServed: not within half a minute.
+        GitopsError: the server refuses the object, or its kind is not served.
     """
-    deadline_s = client.clock.boot_s() + _ESTABLISH_S
-    while True:
-        try:
-            for kind in (GIT_SOURCE, SYNC):
-                await client.list_all(kind.path())
-        except KindNotServed:
-            if client.clock.boot_s() > deadline_s:
-                raise
-            await client.clock.sleep(_POLL_S)
-        else:
-            await mapper.refresh()
-            return
+    resource = await mapper.resource(GroupVersionKind.of(wanted))
+    name = ObjectId.of(wanted)
+    path = resource.path(name.namespace, name.name)
+    before = await client.find(path)
+    if before is None:
+        return Planned(wanted)
+    after = await client.apply(path, wanted, manager=manager, force=True, dry_run=True)
+    return Planned(wanted, before, differing(before, after))
 
 
 def sync_accounts_of(admission: JsonObject | None) -> tuple[str, ...]:
@@ -241,15 +201,11 @@ def sync_accounts_of(admission: JsonObject | None) -> tuple[str, ...]:
 
 
 def required_rules(documents: Iterable[tuple[GroupVersionKind, str]]) -> tuple[JsonObject, ...]:
-    """The least rights that a Sync's ServiceAccount needs for these kinds: pairs of kind and plural name.
-
-    Who writes roles must hold what they give, or may escalate: that is said, since it is easily overlooked.
-    """
+    """The least rights that a Sync's ServiceAccount needs for these kinds: pairs of kind and plural name."""
     groups: dict[str, set[str]] = {}
     for gvk, plural in documents:
         groups.setdefault(gvk.group, set()).add(plural)
-    verbs: list[JsonValue] = ["get", "create", "patch", "delete"]
     return tuple(
-        {"apiGroups": [group], "resources": sorted(plurals), "verbs": verbs}
+        {"apiGroups": [group], "resources": sorted(plurals), "verbs": list(_APPLY_VERBS)}
         for group, plurals in sorted(groups.items())
     )

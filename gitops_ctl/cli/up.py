@@ -1,4 +1,4 @@
-"""`gitops-ctl up` and `gitops-ctl down`: a Kubernetes control plane on this machine."""
+"""`gitops-ctl up` and `gitops-ctl down`: a working system on this machine, control plane and manager."""
 
 import asyncio
 import shutil
@@ -43,6 +43,7 @@ _directory = click.option(
 @click.option("--foreground", is_flag=True, help="Stay, and stop the system with Ctrl-C.")
 @click.option("--audit", is_flag=True, help="Let the API server write an audit log.")
 @click.option("--nodes", type=click.IntRange(0, 1000), default=0, help="Number of simulated Nodes (kwok).")
+@click.option("--manager/--no-manager", default=True, show_default=True, help="Install gitops-ctl and run its manager.")
 @_directory
 @output_option
 def up(  # noqa: PLR0913 - each is an option
@@ -53,13 +54,15 @@ def up(  # noqa: PLR0913 - each is an option
     foreground: bool,
     audit: bool,
     nodes: int,
+    manager: bool,
     directory: Path,
     output: Format,
 ) -> None:
-    """Start a Kubernetes control plane on this machine and print its kubeconfig.
+    """Start Kubernetes and the manager of gitops-ctl on this machine and print the kubeconfig.
 
     Takes the first that works: the cluster of --kubeconfig, the programs in KUBEBUILDER_ASSETS, a kind cluster when a container
-    engine answers, or programs that are built once from Go modules (about ten minutes on two cores).
+    engine answers, or programs that are built once from Go modules (about ten minutes on two cores).  Into a cluster that is named,
+    and into kind, nothing is installed: `gitops-ctl bootstrap` does that.
     """
     request = Request(
         directory=directory.absolute(),
@@ -67,6 +70,7 @@ def up(  # noqa: PLR0913 - each is an option
         context=context,
         provider=Provider(provider),
         options=Options(audit=audit, nodes=nodes),
+        manager=manager,
     )
     clock = SystemClock()
     with progress_for(sys.stderr) as progress:
@@ -79,7 +83,8 @@ def up(  # noqa: PLR0913 - each is an option
     write_result(_result(state), form=output)
     if output in (Format.TABLE, Format.WIDE):
         kubectl = "kubectl" if shutil.which("kubectl") else state.kubectl or "kubectl"
-        click.echo(f"\nnext:\n  export KUBECONFIG={state.kubeconfig}\n  {kubectl} get namespaces\n  gitops-ctl down")
+        first = "gitops-ctl bootstrap URL -n NAMESPACE" if state.manager else f"{kubectl} get namespaces"
+        click.echo(f"\nnext:\n  export KUBECONFIG={state.kubeconfig}\n  {first}\n  gitops-ctl down")
 
 
 @click.command()
@@ -101,6 +106,7 @@ def _result(state: SystemState) -> Result:
         "auditLog": state.audit_log,
         "supervisor": state.supervisor,
         "processes": dict(state.pids),
+        "manager": state.manager,
     }
     row = (state.kind, state.url, state.version, state.kubeconfig, ", ".join(f"{k}={v}" for k, v in state.pids.items()))
     table = Table(("PROVIDER", "SERVER", "VERSION", "KUBECONFIG", "PROCESSES"), (row,), wide_from=4)

@@ -33,7 +33,10 @@ def state_home() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class SystemState:
-    """A system that is up.  `kind` is `processes`, `kind` or `external`; `pids` is empty unless it is `processes`."""
+    """A system that is up.  `kind` is `processes`, `kind` or `external`; `pids` is empty unless it is `processes`.
+
+    `manager` is the process id of the product's manager, 0 when it does not run here; it changes when that is started again.
+    """
 
     kind: str
     url: str
@@ -43,6 +46,7 @@ class SystemState:
     pids: Mapping[str, int]
     audit_log: str = ""
     kubectl: str = ""
+    manager: int = 0
 
 
 class SystemFolder:

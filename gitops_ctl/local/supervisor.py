@@ -1,8 +1,8 @@
 """The process behind `gitops-ctl up`: runs one control plane, and ends with it.
 
 Run as `python -m gitops_ctl.local.supervisor` with a JSON job as its only argument.  It stops everything when it gets SIGTERM or
-SIGINT, when a component ends by itself, and when the process that the job names as its owner is gone.  When it is killed itself, the
-kernel kills the components.
+SIGINT, when a component ends by itself, and when the process that the job names as its owner is gone; a manager that ends by itself is
+started again.  When it is killed itself, the kernel kills the components and the manager.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ import signal
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gitops_ctl.core.clock import Clock, SystemClock, to_rfc3339
 from gitops_ctl.core.codes import ErrorCode
@@ -24,20 +24,29 @@ from gitops_ctl.local.controlplane import ControlPlane, Options
 from gitops_ctl.local.kwok import Kwok
 from gitops_ctl.local.recipes import KUBERNETES
 from gitops_ctl.local.state import SystemFolder, SystemState
-from gitops_ctl.local.supervise import log_tail
+from gitops_ctl.local.supervise import Exit, log_tail
+
+if TYPE_CHECKING:
+    from gitops_ctl.local.product import LocalManager
 
 _POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to run.  `owner` is the process id whose end also ends the system, 0 for none."""
+    """What to run.
+
+    Attributes:
+        owner: process id whose end also ends the system, 0 for none.
+        manager: install the product and run its manager.
+    """
 
     directory: Path
     binaries: Binaries
     options: Options
     owner: int = 0
     kwok: Kwok | None = None
+    manager: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), default=str)
@@ -48,7 +57,7 @@ class Job:
         binaries = Binaries(**{name: Path(path) for name, path in tree["binaries"].items()})
         played = tree["kwok"]
         kwok = played and Kwok(Path(played["program"]), tuple(map(Path, played["stages"])))
-        return Job(Path(tree["directory"]), binaries, Options(**tree["options"]), tree["owner"], kwok)
+        return Job(Path(tree["directory"]), binaries, Options(**tree["options"]), tree["owner"], kwok, tree["manager"])
 
 
 async def supervise(job: Job, *, clock: Clock) -> str:
@@ -59,24 +68,22 @@ async def supervise(job: Job, *, clock: Clock) -> str:
     """
     folder = SystemFolder(job.directory)
     with folder.held():
-        plane = ControlPlane(job.binaries, job.directory, options=job.options, kwok=job.kwok, clock=clock)
+        system = _System(job, folder, clock)
         ends = [
             asyncio.create_task(_asked_to_stop(), name="signal"),
             asyncio.create_task(_gone(job.owner), name="owner"),
         ]
         try:
             # A stop that is asked for while it starts counts at once.
-            start = asyncio.create_task(plane.start())
+            start = asyncio.create_task(system.start())
             await _first(start, *ends)
             if not start.done():
                 start.cancel()
                 await asyncio.gather(start, return_exceptions=True)
                 return ""
             start.result()
-            folder.write_failure("")
-            folder.write_state(_state(job, plane))
-            _log(clock, "ready at", plane.url)
-            exit_ = asyncio.create_task(plane.first_exit())
+            _log(clock, "ready at", system.plane.url)
+            exit_ = asyncio.create_task(system.plane.first_exit())
             await _first(exit_, *ends)
             if not exit_.done():
                 return ""
@@ -86,9 +93,50 @@ async def supervise(job: Job, *, clock: Clock) -> str:
             return reason
         finally:
             folder.clear_state()
-            await plane.stop()
+            await system.stop()
             for task in ends:
                 task.cancel()
+
+
+class _System:
+    """The control plane, and the manager when the job has one."""
+
+    def __init__(self, job: Job, folder: SystemFolder, clock: Clock) -> None:
+        self.plane = ControlPlane(job.binaries, job.directory, options=job.options, kwok=job.kwok, clock=clock)
+        self._job = job
+        self._folder = folder
+        self._clock = clock
+        self._manager: LocalManager | None = None
+
+    async def start(self) -> None:
+        """Start everything and write down what runs.
+
+        Raises:
+            GitopsError: something did not start.
+        """
+        await self.plane.start()
+        self._folder.write_failure("")
+        if not self._job.manager:
+            self._folder.write_state(_state(self._job, self.plane))
+            return
+        # With the Kubernetes client, which is not needed to ask for the help text.
+        from gitops_ctl.local.product import LocalManager, install_as_admin, manager_process  # noqa: PLC0415
+
+        await install_as_admin(self._folder, url=self.plane.url, clock=self._clock)
+        spec = manager_process(self._folder, url=self.plane.url, clock=self._clock)
+        self._manager = LocalManager(spec, clock=self._clock, on_change=self._manager_started)
+        await self._manager.start()
+
+    def _manager_started(self, pid: int, before: Exit | None) -> None:
+        if before is not None:
+            _log(self._clock, f"the manager {before.cause} and is started again; its log: {before.log}.1")
+        self._folder.write_state(replace(_state(self._job, self.plane), manager=pid))
+
+    async def stop(self) -> None:
+        """The manager first, so that it can release its Lease."""
+        if self._manager is not None:
+            await self._manager.stop()
+        await self.plane.stop()
 
 
 async def start_supervisor(job: Job, *, clock: Clock) -> SystemState:

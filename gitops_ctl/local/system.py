@@ -35,13 +35,17 @@ class Provider(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a person asked for.  `kubeconfig` names an existing cluster and leaves nothing else to choose."""
+    """What a person asked for.  `kubeconfig` names an existing cluster and leaves nothing else to choose.
+
+    With `manager` the product is installed and its manager runs beside the components; only where the system is made of processes.
+    """
 
     directory: Path
     kubeconfig: Path | None = None
     context: str | None = None
     provider: Provider = Provider.AUTO
     options: Options = field(default_factory=Options)
+    manager: bool = False
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -88,7 +92,7 @@ async def job_for(request: Request, *, progress: Progress) -> Job:
     """The work of a supervisor, with its programs found or built."""
     binaries = await find_binaries(progress=progress)
     kwok = await find_kwok(progress=progress) if request.options.nodes else None
-    return Job(request.directory.absolute(), binaries, request.options, kwok=kwok)
+    return Job(request.directory.absolute(), binaries, request.options, kwok=kwok, manager=request.manager)
 
 
 async def take_down(folder: SystemFolder, *, purge: bool) -> bool:
