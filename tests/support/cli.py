@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import pty
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,25 +30,44 @@ async def run_cli(
     *arguments: str,
     kubeconfig: Path | None = None,
     cwd: Path | None = None,
-    stdin: str | None = None,
+    typed: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Done:
-    """Run one command line without a terminal."""
+    """Run one command line; its input is a terminal where `typed` says what a person types there, else nothing."""
+    keyboard, terminal = (-1, asyncio.subprocess.DEVNULL) if typed is None else pty.openpty()
+    try:
+        if typed is not None:
+            os.write(keyboard, typed.encode())
+        return await _run(arguments, stdin=terminal, kubeconfig=kubeconfig, cwd=cwd, environment=environment or {})
+    finally:
+        if typed is not None:
+            os.close(keyboard)
+            os.close(terminal)
+
+
+async def _run(
+    arguments: tuple[str, ...],
+    *,
+    stdin: int,
+    kubeconfig: Path | None,
+    cwd: Path | None,
+    environment: Mapping[str, str],
+) -> Done:
     more = {"KUBECONFIG": str(kubeconfig)} if kubeconfig is not None else {}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "gitops_ctl",
         *arguments,
-        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        stdin=stdin,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=cwd,
-        env={**os.environ, **more, **(environment or {})},
+        env={**os.environ, **more, **environment},
     )
     try:
         async with asyncio.timeout(_TIMEOUT_S):
-            out, err = await process.communicate(stdin.encode() if stdin is not None else None)
+            out, err = await process.communicate()
     except BaseException:
         process.kill()
         await process.wait()
