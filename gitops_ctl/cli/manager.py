@@ -6,6 +6,7 @@ that lost the Lease stops and exits with 1; it never leads again (fault H13).
 """
 
 import asyncio
+import gc
 import os
 import secrets
 import signal
@@ -112,6 +113,7 @@ def manager(  # noqa: PLR0913  each is an option
         webhook=webhook_address,
         lease=lease_timing(lease_duration),
     )
+    gc.freeze()  # what was imported stays: the search for cycles need not walk it again and again
     return asyncio.run(run_manager(settings))
 
 
@@ -177,13 +179,14 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     """
     revisions = AcceptedRevisions()
     clones = CloneCache(cache)
+    documents = DocumentCache()  # one for both rooms: they read the same files of the same revisions
     sources = SourceRoom(
         client,
         git=ChildTransport(),
         clones=clones,
         revisions=revisions,
         events=events,
-        documents=DocumentCache(),
+        documents=documents,
         options=SourceOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
     )
 
@@ -194,7 +197,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     syncs = SyncRoom(
         client,
         revisions=revisions,
-        load=CheckedLoader(RevisionReader(DocumentCache(), clones=clones)),
+        load=CheckedLoader(RevisionReader(documents, clones=clones)),
         options=SyncOptions(emit=emit, require=require, draw=client.draw, namespace=namespace, timing=timing),
     )
     return Rooms(sources, syncs)

@@ -32,7 +32,7 @@ from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.sync.desired import is_consented
 from gitops_ctl.sync.digestview import view_of
 from gitops_ctl.sync.fieldpath import declares
-from gitops_ctl.sync.model import Applied, Apply, Desired, Entry, Held, Mode, OwnerId, Why
+from gitops_ctl.sync.model import Applied, Apply, Desired, Entry, Held, Mode, OwnerId, View, Why
 from gitops_ctl.sync.prune import propagation_of
 from gitops_ctl.sync.takeover import migration_patch, needs_takeover, takeover_patch
 
@@ -62,6 +62,7 @@ class Target:
             identity of the client itself.
         before: what the unit declared of an object when it last applied it, None when that is not known.
         lists: whether another owner asks for an object.
+        view: what is kept of the server's answer.
     """
 
     client: KubeClient
@@ -70,6 +71,7 @@ class Target:
     account: str | None
     before: Callable[[ObjectId], Desired | None]
     lists: Callable[[OwnerId, ObjectId], bool]
+    view: Callable[[Desired, JsonObject], View] = lambda _desired, tree: view_of(tree)
 
 
 @dataclass(slots=True)
@@ -199,7 +201,7 @@ class _Attempt:
             answer = await self._send(path, body)
         if self.action.why is Why.NEW and needs_takeover(answer):
             answer = await self._take_over(path, body, answer)
-        return Applied(self.action, view_of(answer), took_from=self.took_from)
+        return Applied(self.action, self.target.view(self.action.desired, answer), took_from=self.took_from)
 
     async def _send(self, path: str, body: bytes, *, force: bool = False) -> JsonObject:
         """Apply, with some patience for a path that is not served yet, and once more after a lost race."""

@@ -161,6 +161,16 @@ class LiveCluster:
             return note.seen
         return view_of(tree)
 
+    def view(self, identity: ObjectId, kind: GroupVersionKind, tree: JsonObject) -> View:
+        """The view of the server's answer; that of the informer where the event came before the answer."""
+        informer = self._informer(kind)
+        entry = (
+            informer.cache.entry(NamespacedName(identity.namespace, identity.name)) if informer is not None else None
+        )
+        if entry is not None and entry.value.version == text_at(tree, "metadata", "resourceVersion"):
+            return entry.value
+        return view_of(tree)
+
     def _heard(self, kind: GroupKind, change: Change[View]) -> None:
         identity = ObjectId(kind.group, kind.kind, change.key.namespace, change.key.name)
         note = self._notes.get(identity)

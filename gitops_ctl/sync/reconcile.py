@@ -148,6 +148,7 @@ class _Work:
             account=account_of(found.sync),
             before=memory.before.get,
             lists=self.lists,
+            view=lambda desired, tree: self.cluster.view(desired.id, desired.gvk, tree),
         )
 
         def go_on() -> bool:
