@@ -1,6 +1,7 @@
 """JSON pointers (RFC 6901): how a place inside a document is written."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 def pointer_of(steps: Iterable[str | int]) -> str:
@@ -8,6 +9,7 @@ def pointer_of(steps: Iterable[str | int]) -> str:
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
 
 
+@lru_cache(maxsize=1024)
 def steps_of(pointer: str) -> tuple[str, ...]:
     """The unescaped steps; list positions stay text."""
     if not pointer:

@@ -83,6 +83,7 @@ def touched_by(
 
 def _look_at(store: ObjectStore, walk: _Walk, *, child: str, parent: str, looks: Introducers) -> None:
     changes = tree_changes(store, store.links(parent).tree, store.links(child).tree)
+    origins: Mapping[tuple[ObjectId, str], str] | None = None
     for change in changes:
         names = walk.waiting.get(change.path)
         if not names or change.new is None:
@@ -92,7 +93,10 @@ def _look_at(store: ObjectStore, walk: _Walk, *, child: str, parent: str, looks:
         for name in sorted(names):
             if before.get(name) == after.get(name):
                 continue
-            origin = None if name in before else _origin(walk, name, digest=after.get(name), changes=changes)
+            origin = None
+            if name not in before:
+                origins = _origins(walk, changes) if origins is None else origins
+                origin = origins.get((name, after.get(name, "")))
             if origin is not None:
                 walk.move(name, old=origin, new=change.path)
                 continue
@@ -102,9 +106,11 @@ def _look_at(store: ObjectStore, walk: _Walk, *, child: str, parent: str, looks:
             walk.settle(change.path, name, exact or child)
 
 
-def _origin(walk: _Walk, name: ObjectId, *, digest: str | None, changes: Iterable[PathChange]) -> str | None:
-    """The path from which a document moved unchanged in this commit."""
+def _origins(walk: _Walk, changes: Iterable[PathChange]) -> Mapping[tuple[ObjectId, str], str]:
+    """Where each document of the old versions of the changed files lay, by identity and content; the first place counts."""
+    found: dict[tuple[ObjectId, str], str] = {}
     for change in changes:
-        if change.old is not None and walk.digests(change.path, change, old=True).get(name) == digest:
-            return change.path
-    return None
+        if change.old is not None:
+            for name, digest in walk.digests(change.path, change, old=True).items():
+                found.setdefault((name, digest), change.path)
+    return found

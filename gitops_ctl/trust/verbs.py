@@ -6,6 +6,7 @@ and the verb that each of them needs.  Whatever else changed is `edit`.  Consent
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -140,6 +141,7 @@ def _named(old: JsonObject | None, new: JsonObject | None) -> dict[str, tuple[st
     return named
 
 
+@lru_cache(maxsize=1024)
 def _consent_pointers(kind: GroupKind) -> tuple[tuple[str, str], ...]:
     """(verb, pointer) of consent annotations: `recreate` on any document, `allow-prune` on a Sync (section 22.4)."""
     names = [ANNOTATION_RECREATE, ANNOTATION_ALLOW_PRUNE] if kind == _SYNC_KIND else [ANNOTATION_RECREATE]
