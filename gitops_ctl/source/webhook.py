@@ -70,6 +70,10 @@ class DeliveryPace:
     min_interval_s: float = MIN_INTERVAL_S
     _last: OrderedDict[NamespacedName, float] = field(default_factory=OrderedDict)
 
+    def rest_s(self, source: NamespacedName, *, now_s: float) -> float:
+        """Seconds until the next delivery of this source is admitted."""
+        return max(0.0, self._last.get(source, now_s - self.min_interval_s) + self.min_interval_s - now_s)
+
     def admits(self, source: NamespacedName, *, now_s: float) -> bool:
         last = self._last.get(source)
         if last is not None and now_s - last < self.min_interval_s:
@@ -97,10 +101,26 @@ async def read_limited(request: web.Request, *, limit_bytes: int) -> bytes | Non
 def webhook_app(*, secret_of: SecretOf, trigger: Trigger, clock: Clock) -> web.Application:
     """The endpoint `POST /hooks/<namespace>/<name>`.
 
-    Answers: 202 the source is polled now (or was, within the last second), 200 an event that is no push, 401 no valid
+    Answers: 202 the source is polled now (or when a second has passed since its last poll), 200 an event that is no push, 401 no valid
     signature or no such source, 408 the body did not come in time, 413 the body is too long.
     """
     pace = DeliveryPace()
+    later: dict[NamespacedName, asyncio.TimerHandle] = {}
+
+    def poll(source: NamespacedName) -> None:
+        """Now, or at the end of the second: a push that follows another one closely may be the last for long."""
+        now_s = clock.boot_s()
+        if pace.admits(source, now_s=now_s):
+            if (waiting := later.pop(source, None)) is not None:
+                waiting.cancel()
+            trigger(source)
+        elif source not in later:
+            delay_s = pace.rest_s(source, now_s=now_s)
+            later[source] = asyncio.get_running_loop().call_later(delay_s, poll_again, source)
+
+    def poll_again(source: NamespacedName) -> None:
+        del later[source]
+        poll(source)
 
     async def deliver(request: web.Request) -> web.Response:
         source = NamespacedName(request.match_info["namespace"], request.match_info["name"])
@@ -116,8 +136,7 @@ def webhook_app(*, secret_of: SecretOf, trigger: Trigger, clock: Clock) -> web.A
             return _answer(401, "no valid signature")
         if not is_push(request.headers):
             return _answer(200, "not a push; nothing to do")
-        if pace.admits(source, now_s=clock.boot_s()):
-            trigger(source)
+        poll(source)
         return _answer(202, "polled")
 
     app = web.Application(client_max_size=BODY_LIMIT_BYTES)

@@ -132,6 +132,18 @@ async def test_H20_a_replayed_delivery_costs_at_most_one_poll_a_second(endpoint:
     assert endpoint.triggered == [SOURCE, SOURCE]
 
 
+async def test_H20_a_push_right_after_another_one_is_polled_when_the_second_is_over(endpoint: Endpoint) -> None:
+    headers = {"X_Gitea_Signature": signed(PUSH), "X_Gitea_Event": "push"}
+    await endpoint.post(**headers)
+    await endpoint.post(**headers)
+    assert endpoint.triggered == [SOURCE]
+    endpoint.clock.now_s += 1.0
+    async with asyncio.timeout(10.0):
+        while len(endpoint.triggered) < 2:
+            await asyncio.sleep(0.01)
+    assert endpoint.triggered == [SOURCE, SOURCE]
+
+
 async def test_H20_a_body_above_the_limit_is_refused_before_it_is_read(endpoint: Endpoint) -> None:
     host, port = endpoint.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
