@@ -23,6 +23,7 @@ from gitops_ctl.api.compat import require_fields
 from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.gitops import KINDS
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
+from gitops_ctl.cli.measure import MeasuredGit, refresher
 from gitops_ctl.cli.revisions import RevisionReader
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, NotFound
@@ -35,6 +36,7 @@ from gitops_ctl.kube.events import EventKind, EventRecorder
 from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.lease import Leader, LeaseTiming
 from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.source.controller import Git
 from gitops_ctl.source.room import Options as SourceOptions
 from gitops_ctl.source.room import SourceRoom
 from gitops_ctl.source.webhook import webhook_app
@@ -133,6 +135,7 @@ async def run_manager(settings: Settings) -> int:
     Raises:
         GitopsError: the cluster cannot be reached or its definitions are older than this release; nothing was started.
     """
+    asked = _asked_to_end()
     settings.cache.mkdir(parents=True, exist_ok=True)
     config = await load_cluster(settings.kubeconfig, settings.context, allow_exec=False)
     async with KubeClient(config, component="manager") as client:
@@ -141,11 +144,17 @@ async def run_manager(settings: Settings) -> int:
             client, namespace=settings.namespace, name=LEASE_NAME, identity=settings.identity, timing=settings.lease
         )
         events = EventRecorder(client, instance=settings.identity)
+        metrics = Metrics(requests=lambda: client.calls)
         rooms = make_rooms(
-            client, cache=settings.cache, events=events, require=leader.require, allow_file=settings.allow_file
+            client,
+            cache=settings.cache,
+            events=events,
+            require=leader.require,
+            allow_file=settings.allow_file,
+            git=MeasuredGit(ChildTransport(), metrics, client.clock),
         )
-        async with rooms.syncs, _endpoints(settings, leader=leader, rooms=rooms, client=client):
-            return await _lead(leader, rooms=rooms, events=events)
+        async with rooms.syncs, _endpoints(settings, leader=leader, rooms=rooms, client=client, metrics=metrics):
+            return await _lead(leader, rooms=rooms, events=events, asked=asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +174,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     allow_file: bool = False,
     namespace: str = "",
     timing: Timing | None = None,
+    git: Git | None = None,
 ) -> Rooms:
     """Source and sync room of one process, joined by the revisions that the one accepts and the other applies.
 
@@ -176,13 +186,14 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         allow_file: the local flag.
         namespace: only objects of this namespace; empty for all.
         timing: of the informers.
+        git: how repositories are read; in a child process when None.
     """
     revisions = AcceptedRevisions()
     clones = CloneCache(cache)
     documents = DocumentCache()  # one for both rooms: they read the same files of the same revisions
     sources = SourceRoom(
         client,
-        git=ChildTransport(),
+        git=git or ChildTransport(),
         clones=clones,
         revisions=revisions,
         events=events,
@@ -223,12 +234,17 @@ async def require_definitions(client: KubeClient) -> None:
         require_fields(served, needed=needed)
 
 
-async def _lead(leader: Leader, *, rooms: Rooms, events: EventRecorder) -> int:
-    """Wait for the Lease, work, and leave in order."""
+def _asked_to_end() -> asyncio.Event:
+    """Set by SIGTERM and SIGINT; from the first moment on, so that a start that is called off ends in order as well."""
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
+    return asked
+
+
+async def _lead(leader: Leader, *, rooms: Rooms, events: EventRecorder, asked: asyncio.Event) -> int:
+    """Wait for the Lease, work, and leave in order."""
     holding = asyncio.create_task(leader.run(), name="lease")
     telling = asyncio.create_task(events.run(), name="events")
     ends = [
@@ -264,12 +280,12 @@ async def run_rooms(rooms: Rooms, *, until: Iterable["asyncio.Task[Any]"]) -> No
     await asyncio.gather(*running)
 
 
-def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: KubeClient) -> Endpoints:
-    metrics = Metrics()
+def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: KubeClient, metrics: Metrics) -> Endpoints:
     apps = {"health": (health_app(is_ready=lambda: not leader.lost.is_set()), settings.health)}
     if settings.metrics:
+        queues = {"gitsource": rooms.sources.queue, "sync": rooms.syncs.queue}
         apps["metrics"] = (
-            metrics_app(metrics, refresh=_gauges(metrics, rooms=rooms)),
+            metrics_app(metrics, refresh=refresher(metrics, queues=queues, syncs=rooms.syncs.syncs)),
             settings.metrics,
         )
     if settings.webhook:
@@ -278,12 +294,3 @@ def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: Kube
         )
         apps["webhook"] = (app, settings.webhook)
     return Endpoints(apps)
-
-
-def _gauges(metrics: Metrics, *, rooms: Rooms) -> Callable[[], None]:
-    def refresh() -> None:
-        for name, queue in (("gitsource", rooms.sources.queue), ("sync", rooms.syncs.queue)):
-            depth = sum(value for key, value in queue.gauges().items() if key.startswith("depth_"))
-            metrics.queue_depth.labels(name).set(depth)
-
-    return refresh

@@ -1,57 +1,68 @@
 """Metrics under the names that controller-runtime gave them, so that existing dashboards work.
 
-Labels are bounded: kinds, verbs, results and reasons, never object names and never values (fault H22).
+Labels are bounded: kinds, verbs, results and states, never object names and never values (fault H22).  Gauges are set just before
+they are read, from caches; the requests are those that the client counts itself.
 """
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 _SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 
 class Metrics:
-    """One registry with every metric of the manager; handed to whoever counts."""
+    """One registry with every metric of the manager; handed to whoever measures."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, requests: Callable[[], Mapping[tuple[str, str], int]] = dict) -> None:
+        """`requests` gives how often each verb was sent for each resource since the start."""
         self.registry = CollectorRegistry()
-        self.reconcile_total = Counter(
-            "controller_runtime_reconcile_total",
-            "Passes of a controller by result.",
-            ["controller", "result"],
-            registry=self.registry,
-        )
-        self.reconcile_seconds = Histogram(
-            "controller_runtime_reconcile_time_seconds",
-            "Time of one pass.",
-            ["controller"],
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
+        self.registry.register(_Requests(requests))
         self.queue_depth = Gauge("workqueue_depth", "Keys that are due.", ["name"], registry=self.registry)
-        self.queue_seconds = Histogram(
-            "workqueue_queue_duration_seconds",
-            "Time a key waited before a worker took it.",
+        self.queue_unfinished_seconds = Gauge(
+            "workqueue_unfinished_work_seconds",
+            "Time that the passes at work have taken so far.",
             ["name"],
-            buckets=_SECONDS,
             registry=self.registry,
         )
-        self.requests_total = Counter(
-            "rest_client_requests_total",
-            "Requests to the API server by verb and answer.",
-            ["verb", "code"],
+        self.queue_longest_seconds = Gauge(
+            "workqueue_longest_running_processor_seconds",
+            "Time that the longest pass at work has taken so far.",
+            ["name"],
             registry=self.registry,
         )
-        self.commits_judged_total = Counter(
-            "gitops_ctl_commits_judged_total", "Commits judged, by verdict.", ["verdict"], registry=self.registry
+        self.syncs = Gauge(
+            "gitops_ctl_syncs", "Syncs by the status of their Ready condition.", ["ready"], registry=self.registry
         )
-        self.objects_applied_total = Counter(
-            "gitops_ctl_objects_applied_total", "Objects by what an apply did.", ["result"], registry=self.registry
+        self.objects = Gauge(
+            "gitops_ctl_objects", "Objects of all Syncs by their state.", ["state"], registry=self.registry
         )
         self.fetch_seconds = Histogram(
-            "gitops_ctl_fetch_seconds", "Time of one fetch.", ["result"], buckets=_SECONDS, registry=self.registry
+            "gitops_ctl_fetch_seconds",
+            "Time of one question to a Git server, of one fetch from it, or of one cleaning of a copy.",
+            ["step", "result"],
+            buckets=_SECONDS,
+            registry=self.registry,
         )
 
     def render(self) -> bytes:
         """The text exposition of every metric."""
         return generate_latest(self.registry)
+
+
+class _Requests(Collector):
+    """What a client counts already is not counted twice."""
+
+    def __init__(self, requests: Callable[[], Mapping[tuple[str, str], int]]) -> None:
+        self._requests = requests
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        family = CounterMetricFamily(
+            "rest_client_requests", "Requests to the API server by verb and resource.", labels=["verb", "resource"]
+        )
+        for (verb, resource), count in sorted(self._requests().items()):
+            family.add_metric([verb, resource], count)
+        yield family
