@@ -195,7 +195,9 @@ class _Range:
     def _start(self) -> None:
         """Check the pinned root, and let a new one replace L where it must."""
         root, request = self._request.root, self._request
-        policy = self._policies.at(root.commit)
+        # Until the range is judged again nothing may happen, whatever stops this call before that (A6).
+        self._effects = not self._is_under_others
+        policy = self._required_policy(root.commit)
         if policy.digest != root.policy_digest:
             self._effects = False  # nothing that a source trusts has been established
             raise CommitRefused(
@@ -207,12 +209,28 @@ class _Range:
         if self._accepted is not None and request.accepted_root not in (None, root.commit) and self._is_apart():
             self._accepted = None
         if self._accepted is None:
-            self._accepted = root.commit
+            self._accepted, self._effects = root.commit, True
             self._under = policy.key_set_digest
-        # Before anything is read at L: after a rewrite the server may not have it any more.
+        elif self._store.contains(self._accepted):  # after a rewrite the server may not have it any more
+            held = self._required_policy(self._accepted).key_set_digest
+            self._under = request.accepted_key_set_digest or held
+            self._effects = self._effects and self._under == held
         self._require_descent()
-        if self._under is None:
-            self._under = request.accepted_key_set_digest or self._policies.at(self._accepted).key_set_digest
+
+    def _required_policy(self, commit: str) -> TrustPolicy:
+        """The policy that everything rests on; without it there are no effects.  History that is missing is only waited for."""
+        try:
+            return self._policies.at(commit)
+        except Refused:
+            self._effects = False
+            raise
+
+    @property
+    def _is_under_others(self) -> bool:
+        """Whether L was accepted under another root or by other rules than the present ones."""
+        request = self._request
+        same_root = request.accepted_root in (None, request.root.commit)
+        return not (same_root and request.accepted_verifier_version in (None, VERIFIER_VERSION))
 
     def _is_apart(self) -> bool:
         """Whether a new root is not contained in L, or T does not descend from L."""
@@ -255,12 +273,9 @@ class _Range:
 
     def _judge_again_if_due(self) -> None:
         """Root..L, when the root, the verifier or the revocations are not those under which L was accepted."""
-        request = self._request
         assert self._accepted is not None
         policy = self._policies.at(self._accepted)
-        same_root = request.accepted_root in (None, request.root.commit)
-        same_verifier = request.accepted_verifier_version in (None, VERIFIER_VERSION)
-        if not (same_root and same_verifier and self._under == policy.key_set_digest):
+        if self._is_under_others or self._under != policy.key_set_digest:
             self._judge_again(policy)
 
     def _judge_again(self, policy: TrustPolicy) -> None:
@@ -272,9 +287,17 @@ class _Range:
         if start not in self._lines.trunk or self._lines.trunk[start] > self._lines.trunk[self._accepted]:
             start = root
         self._effects = False
-        for line in self._line(start, self._accepted):
-            self._judge_line(line, scope=scope, context=context)
-            self._cache.passed.put((context, root), line.tip)
+        try:
+            for line in self._line(start, self._accepted):
+                self._judge_line(line, scope=scope, context=context)
+                self._cache.passed.put((context, root), line.tip)
+        except CommitRefused as error:
+            if not error.is_pending:
+                error.hint = (
+                    f"look at what {self._accepted} declares; to go on from there, "
+                    f"pin spec.trust.root {{commit: {self._accepted}, policyDigest: {policy.digest}}}"
+                )
+            raise
         self._effects = True
         self._under = policy.key_set_digest
 
@@ -339,7 +362,7 @@ class _Range:
 
     def _refused(self, error: CommitRefused) -> RangeVerdict:
         where = error.where
-        message = explain(self._request, error, accepted=self._accepted)
+        message = explain(self._request, error, accepted=self._accepted if self._effects else None)
         refused = RefusedCommit(
             commit=error.commit,
             reason=error.reason,
@@ -438,8 +461,13 @@ def explain(request: RangeRequest, error: CommitRefused, *, accepted: str | None
     parts += [f"rule: {where.rule}"] if where.rule and where.rule not in error.message else []
     parts.append(f"to clear it: {error.hint}")
     if accepted and not error.is_pending and error.code is not ErrorCode.HISTORY_REWRITTEN:
-        branch = request.ref.removeprefix("refs/heads/")
-        parts.append(
-            f"to take it back: git checkout {branch} && git reset --hard {accepted} && git push --force-with-lease"
-        )
+        parts.append(f"to take it back: {_way_back(request, accepted)}")
     return "; ".join(parts)
+
+
+def _way_back(request: RangeRequest, accepted: str) -> str:
+    if request.follows_tag:
+        name = request.ref.removeprefix("refs/tags/")
+        return f"git tag --force --sign {name} {accepted} && git push --force origin {request.ref}"
+    branch = request.ref.removeprefix("refs/heads/")
+    return f"git checkout {branch} && git reset --hard {accepted} && git push --force-with-lease"

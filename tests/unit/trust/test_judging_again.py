@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.trust import chain
 from tests.support.trust import NOW, POLICY_PATH, Story, Team, config_map, person
@@ -178,3 +180,63 @@ def test_X05_verification_starts_at_the_checkpoint_so_older_keys_may_be_gone(sto
     tip = story.repo.commit({A: config_map("a", x="1")}, signer=team["bob"])
     verdict = story.judge()
     assert (verdict.accepted, verdict.judged) == (tip, 1)
+
+
+def _revoked(story: Story, team: Team) -> str:
+    """A source whose accepted commit is refused since a key of its history was revoked; the revoking commit."""
+    story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    story.judge()
+    revoking = story.repo.commit({POLICY_PATH: _revoking(team, "ann", to_rfc3339(NOW))}, signer=team["adm"])
+    assert not story.judge().effects_allowed
+    return revoking
+
+
+@pytest.mark.parametrize("served", ["the commit before the revocation", "another branch"])
+def test_X01_no_force_push_brings_the_effects_of_a_refused_accepted_commit_back(
+    story: Story, team: Team, served: str
+) -> None:
+    revoking = _revoked(story, team)
+    story.repo.branch("other", at=f"{revoking}~1")
+    tip = f"{revoking}~1" if served != "another branch" else story.repo.commit({A: "x"}, signer=team["ann"])
+    verdict = story.judge(story.repo.git("rev-parse", tip))
+    assert (verdict.verdict, verdict.accepted) == ("HistoryRewritten", revoking)
+    assert not verdict.effects_allowed
+
+
+def test_X01_the_message_about_a_refused_accepted_commit_holds_the_exact_values_to_pin(
+    story: Story, team: Team
+) -> None:
+    revoking = _revoked(story, team)
+    refused = story.judge().refused
+    assert refused is not None
+    story.pin(revoking)
+    assert f"{{commit: {revoking}, policyDigest: {story.root.policy_digest}}}" in refused.message
+    assert "git reset" not in refused.message
+
+
+@pytest.mark.parametrize(
+    "anew",
+    [{"accepted_verifier_version": "0"}, {"accepted_root": "1" * 40}],
+    ids=["a new verifier version", "a new root"],
+)
+def test_X01_nothing_happens_before_the_range_is_judged_again_although_the_branch_was_rewritten(
+    story: Story, team: Team, anew: dict[str, str]
+) -> None:
+    accepted = story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    story.judge()
+    if "accepted_root" in anew:
+        story.pin(accepted)
+    verdict = story.judge(story.repo.commit({A: "x"}, signer=team["eve"]), **anew)
+    assert verdict.effects_allowed, "judged again, and only the new commit is refused"
+    story.repo.branch("other", at=story.repo.git("rev-list", "--max-parents=0", "HEAD"))
+    away = story.repo.commit({A: "y"}, signer=team["ann"])
+    rewritten = story.judge(away, **anew)
+    assert rewritten.verdict == "HistoryRewritten"
+    assert rewritten.effects_allowed == ("accepted_root" in anew), "only a pinned root is trusted without being judged"
+
+
+def test_a_pinned_root_without_a_policy_allows_no_effects(story: Story, team: Team) -> None:
+    story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    story.judge()
+    verdict = story.judge(policy_path="elsewhere.yaml")
+    assert (verdict.verdict, verdict.effects_allowed) == ("PolicyInvalid", False)
