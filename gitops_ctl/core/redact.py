@@ -9,6 +9,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Final
 from urllib.parse import quote
 
@@ -20,7 +21,9 @@ REDACTED: Final = MARK
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_KINDS = ("Secret", "SecretList")
-_SECRET_DATA = ("data", "stringData")
+_SECRET_TYPES = ("Opaque", "kubernetes.io/", "bootstrap.kubernetes.io/")
+"""Types of Secrets, for a fragment that has lost its kind."""
+
 _CARRIERS = ("value", "data", "inline", "literal", "plaintext", "content")
 """Members that hold the value itself when the member above them is named like a secret."""
 
@@ -46,12 +49,12 @@ def _forms(value: str) -> tuple[str, ...]:
 
 def _object(name: str, tree: JsonObject, *, of_secret: bool) -> dict[str, JsonValue]:
     """`name` is the member that holds `tree`; `of_secret` says that it is an item of a list of Secrets."""
-    of_secret = of_secret or text_at(tree, "kind") in _SECRET_KINDS
+    of_secret = of_secret or text_at(tree, "kind") in _SECRET_KINDS or text_at(tree, "type").startswith(_SECRET_TYPES)
     beside = text_at(tree, "name") or text_at(tree, "key")
     shown: dict[str, JsonValue] = {}
     for key, value in tree.items():
         carries = key in _CARRIERS and (is_secret_name(name) or (key == "value" and is_secret_name(beside)))
-        hidden = carries or (of_secret and key in _SECRET_DATA)
+        hidden = carries or key == "stringData" or (of_secret and key == "data")
         shown[key] = _blank(value) if hidden else _member(key, value, of_secret=of_secret and key == "items")
     return shown
 
@@ -62,12 +65,20 @@ def _member(name: str, value: JsonValue, *, of_secret: bool) -> JsonValue:
     if isinstance(value, Mapping):
         return _object(name, value, of_secret=of_secret)
     if isinstance(value, (list, tuple)):
-        return [_member(name, item, of_secret=of_secret) for item in value]
+        return [
+            REDACTED if isinstance(item, str) and _is_secret_flag(before) else _member(name, item, of_secret=of_secret)
+            for before, item in pairwise((None, *value))
+        ]
     if value is None or isinstance(value, bool):
         return value
     if is_secret_name(name):
         return REDACTED
     return redact_text(value) if isinstance(value, str) else value
+
+
+def _is_secret_flag(value: JsonValue) -> bool:
+    """Whether the next argument of a command line is a secret."""
+    return isinstance(value, str) and value.startswith("-") and is_secret_name(value)
 
 
 def _blank(value: JsonValue) -> JsonValue:

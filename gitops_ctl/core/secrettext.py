@@ -38,9 +38,16 @@ _SHAPES: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     ),
     (re.compile(r"\$(?:1|2[aby]|5|6|7|8|9|y|apr1|argon2id?)\$[./A-Za-z0-9$=,+-]{8,}+"), MARK),
     (re.compile(r"(?i)([?&](?:sig|x-amz-signature|x-amz-credential)=)[^&\s\"']++"), rf"\1{MARK}"),
+    # Lines of devices: a type number stands between the word and the secret.
+    (re.compile(r"(?i)\b(secret|password|key|key-string)(\s+[05-9]\s+)\S++"), rf"\1\2{MARK}"),
+    (re.compile(r"(?i)\b(snmp(?:-server)?\s+community\s+)(?!\[redacted)\S++"), rf"\1{MARK}"),
+    (re.compile(r"(?i)\b(password|passphrase)(\s+)(\"[^\"]*+\"|'[^']*+')"), rf"\1\2{MARK}"),
+    (re.compile(r"(\"auth\"\s*+:\s*+)\"[A-Za-z0-9+/=_-]{8,}+\""), rf"\1{MARK}"),
 )
 
-_PAIR = re.compile(r"""(?<![\w.-])(?P<key>[\w.-]++)(?P<close>\\*["'])?\]?[ \t]*+(?P<sign>:=|=>|:|=)(?!=)[ \t]*+""")
+_PAIR = re.compile(
+    r"""(?<![\w.-])(?P<key>[\w.-]++)(?P<close>\\*["'])?\]?[ \t]*+(?P<sign>:=|=>|:|=|%3[dD])(?!=)[ \t]*+"""
+)
 _NAMED_VALUE = re.compile(
     r"""(?P<open>\bname\\*["']?\s*+[:=]\s*+\\*["']?)(?P<name>[\w.-]++)\\*["']?\s*+,?\s*+(?:-\s)?\\*["']?value\\*["']?\s*+[:=][ \t]*+"""
 )
@@ -67,6 +74,9 @@ _JSON_DATA = re.compile(
     re.DOTALL,
 )
 _YAML_DATA = re.compile(r"^(?P<indent>[ \t]*+)(?:data|stringData):[ \t]*+\r?\n", re.MULTILINE)
+_QUOTED_VALUE = re.compile(
+    r"""((?:Invalid|Unsupported|Duplicate) value:\s*+)(?!\[redacted)(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|\S++)"""
+)
 _FRAGMENT = re.compile(r"(byte of|bigger context) \.\.\.\|.*?(?:\|\.\.\.|\Z)", re.DOTALL)
 
 
@@ -106,6 +116,7 @@ def _unless_public(found: re.Match[str]) -> str:
 def _without_secret_data(text: str) -> str:
     """A text about a Secret without any value: everything behind the brace, and every line of the block."""
     text = _FRAGMENT.sub(rf"\1 ...|{MARK}|...", text)
+    text = _QUOTED_VALUE.sub(rf"\1{MARK}", text)
     text = _JSON_DATA.sub(lambda found: f"{found[1] or found[2]}{MARK}", text)
     found = _YAML_DATA.search(text)
     while found:

@@ -62,6 +62,12 @@ def test_a_secret_shows_its_keys_and_its_name():
         ({"env": [{"name": "DB_PASSWORD", "value": "x"}]}, {"env": [{"name": "DB_PASSWORD", "value": REDACTED}]}),
         ({"password": {"value": "x", "policy": "y"}}, {"password": {"value": REDACTED, "policy": "y"}}),
         ({"tokens": ["a", {"value": "b"}]}, {"tokens": [REDACTED, {"value": REDACTED}]}),
+        (
+            {"args": ["login", "--password", "x", "--user", "y"]},
+            {"args": ["login", "--password", REDACTED, "--user", "y"]},
+        ),
+        ({"data": {"a": "x"}, "type": "kubernetes.io/tls"}, {"data": {"a": REDACTED}, "type": "kubernetes.io/tls"}),
+        ({"stringData": {"a": "x"}}, {"stringData": {"a": REDACTED}}),
         ({"note": "https://a:b@git.example.net/"}, {"note": "https://git.example.net/"}),
     ],
 )
