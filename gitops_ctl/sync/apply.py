@@ -172,7 +172,9 @@ class _Attempt:
                 if stranger is not None:
                     return stranger
                 if desired.mode is Mode.IF_NOT_PRESENT:
-                    return Applied(self.action)
+                    # What we created once stays in the inventory; what somebody else created never comes into it.
+                    live = self.target.view(desired, found)
+                    return Applied(self.action, live if live.owner == desired.owner.mark(desired.id) else None)
         return await self._apply(path, encoded_body(desired), resource)
 
     def _stranger(self, found: JsonObject) -> Applied | None:

@@ -5,11 +5,9 @@ Neither the source nor a healthy unit is needed (R09).  The guards hold here as 
 
 from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE
 from gitops_ctl.api.sync import Sync
-from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
-from gitops_ctl.sync.cluster import LiveCluster
-from gitops_ctl.sync.model import Entry, Seen
+from gitops_ctl.core.ids import NamespacedName, ObjectId
 from gitops_ctl.sync.prune import PruneSpec
-from gitops_ctl.sync.reconcile import account_of, look
+from gitops_ctl.sync.reconcile import account_of, look_at_doomed
 from gitops_ctl.sync.removal import Pruned, Removal, remove_unlisted
 from gitops_ctl.sync.remove import Remover
 from gitops_ctl.sync.summarise import Outcome
@@ -74,7 +72,7 @@ async def _remove(world: World, sync: Sync, memory: Memory, *, remover: Remover)
     removal = Removal(
         owner=world.listing.owner_of(sync),
         remover=remover,
-        see=lambda entry: _look(cluster, memory, entry),
+        see=lambda entry: look_at_doomed(cluster, memory, entry, discovery=discovery),
         listed_elsewhere=lambda item: bool(others.get(item)),
         spec=PruneSpec(True, spec.max_percent, spec.allow_empty, consent.value if consent else ""),
         own=NamespacedName(sync.metadata.namespace, sync.spec.service_account_name),
@@ -85,8 +83,3 @@ async def _remove(world: World, sync: Sync, memory: Memory, *, remover: Remover)
     released = await remover.release([memory.entries[item] for item in pruned.kept], owner=world.listing.owner_of(sync))
     pruned.dropped = (*pruned.dropped, *released.gone)
     return pruned
-
-
-def _look(cluster: LiveCluster, memory: Memory, entry: Entry) -> Seen:
-    kind: GroupVersionKind = entry.gvk
-    return look(cluster, memory, entry.id, kind)

@@ -48,7 +48,7 @@ class Survivors:
 
     Attributes:
         doomed: to delete.
-        released: not ours to delete any more: gone, taken over, moved to another group, or asked for by another Sync.
+        released: not ours to delete any more: gone, taken over, or moved to another group.
         kept: stay on purpose, with the reason.
         unknown: cannot be seen, so nothing is done about them.
         terminating: deleted already, finalizers are at work.
@@ -67,7 +67,8 @@ class PruneFacts:
 
     Attributes:
         see: what the cluster shows of an entry's object.
-        listed_elsewhere: whether another Sync lists an object, so that dropping it is letting go.
+        listed_elsewhere: whether another Sync lists an object, so that dropping it is letting go.  Until that one has taken
+            it over, the entry stays: whatever carries our mark is in our inventory.
         live_uids: UIDs of the objects that the unit keeps; one UID under two groups is one object (R11).
     """
 
@@ -107,6 +108,8 @@ def survivors(found: Iterable[Entry], *, facts: PruneFacts) -> Survivors:
             unknown.append(entry.id)
         elif seen is None or _not_ours(entry, seen, facts):
             released.append(entry.id)
+        elif facts.listed_elsewhere(entry.id):
+            kept[entry.id] = "another Sync asks for it and has not taken it over yet"
         elif seen.prune_disabled:
             kept[entry.id] = "its annotation disables prune"
         elif not facts.enabled:
@@ -119,9 +122,10 @@ def survivors(found: Iterable[Entry], *, facts: PruneFacts) -> Survivors:
 
 
 def _not_ours(entry: Entry, seen: View, facts: PruneFacts) -> bool:
-    if (seen.uid and seen.uid in facts.live_uids) or facts.listed_elsewhere(entry.id):
+    if seen.uid and seen.uid in facts.live_uids:
         return True
-    if entry.uid and seen.uid != entry.uid:
+    if seen.uid != entry.uid:
+        # Another object has the name, or no apply of ours is known to have succeeded: only our own mark makes it ours.
         return seen.owner != facts.owner.mark(entry.id)
     return OwnerId.of_mark(seen.owner, identity=entry.id) not in (None, facts.owner)
 

@@ -20,7 +20,7 @@ from gitops_ctl.sync.converge import REPAIRS, Pass, converge, kinds_of
 from gitops_ctl.sync.drift import cooled, due_s
 from gitops_ctl.sync.driftreport import describe, name_opponents
 from gitops_ctl.sync.listing import made_from_of
-from gitops_ctl.sync.model import UNSEEN, Apply, Desired, DesiredState, Held, OwnerId, Seen, Unseen
+from gitops_ctl.sync.model import UNSEEN, Apply, Desired, DesiredState, Entry, Held, OwnerId, Seen, Unseen
 from gitops_ctl.sync.plan import Drift, Facts, Plan, decide, plan
 from gitops_ctl.sync.prune import PruneSpec, candidates, hidden_entries, ignored_entries
 from gitops_ctl.sync.removal import Pruned, Removal, remove_unlisted
@@ -97,6 +97,16 @@ def look(cluster: LiveCluster, memory: Memory, item: ObjectId, kind: GroupVersio
     return seen
 
 
+def look_at_doomed(cluster: LiveCluster, memory: Memory, entry: Entry, *, discovery: Discovery) -> Seen:
+    """What a prune may rest on: nothing about kinds whose group discovery cannot show, whatever a cache says (H19).
+
+    Without their scope the identity that a document means is not known either.
+    """
+    if any(group == entry.id.group for group, _ in discovery.unavailable):
+        return UNSEEN
+    return look(cluster, memory, entry.id, entry.gvk)
+
+
 @dataclass(slots=True)
 class _Work:
     """One pass in its steps; lives for one call of `work`."""
@@ -130,6 +140,9 @@ class _Work:
 
     def see(self, item: ObjectId, kind: GroupVersionKind) -> Seen:
         return look(self.cluster, self.memory, item, kind)
+
+    def see_doomed(self, entry: Entry) -> Seen:
+        return look_at_doomed(self.cluster, self.memory, entry, discovery=self.discovery)
 
     def lists(self, owner: OwnerId, item: ObjectId) -> bool:
         return owner.cluster != self.world.cluster_uid or owner in self.others.get(item, set())
@@ -203,6 +216,9 @@ async def _begin(world: World, found: Found) -> _Work:
     if memory.record is None and memory.store is not None:
         memory.record = await memory.store.load()
     await cluster.need(memory.key, kinds_of(state, memory.entries.values()))
+    if state.unsettled and (newer := await cluster.mapper.all()) is not discovery:
+        # Only now the scope of a kind may be known, and with it the identity that a document means.
+        state = await world.listing.state_of(sync, revision=found.revision, discovery=newer)
     memory.state = state
     job = _Work(world, found, cluster, await cluster.mapper.all(), state)
     job.again_s = job.interval_s
@@ -302,7 +318,7 @@ async def _prune(job: _Work, run: Pass) -> Pruned:
         removal = Removal(
             owner=job.world.listing.owner_of(sync),
             remover=job.remover,
-            see=lambda entry: job.see(entry.id, entry.gvk),
+            see=job.see_doomed,
             listed_elsewhere=lambda item: bool(job.others.get(item)),
             spec=PruneSpec(spec.enabled, spec.max_percent, spec.allow_empty, consent.value if consent else ""),
             own=NamespacedName(sync.metadata.namespace, sync.spec.service_account_name),

@@ -78,14 +78,30 @@ def test_each_entry_has_one_fate() -> None:
     assert found.terminating == (going.id,)
 
 
+def test_an_entry_whose_apply_nobody_saw_is_ours_only_by_our_mark() -> None:
+    mine, plain, theirs = (Entry(stale(name).id, "v1") for name in ("mine", "plain", "theirs"))
+    shown = {
+        mine: live(mine, uid="u1"),
+        plain: live(plain, uid="u2", owner=""),
+        theirs: live(theirs, uid="u3", owner=OTHER.mark(theirs.id)),
+    }
+    found = sort(shown)
+    assert [item.entry for item in found.doomed] == [mine]
+    assert set(found.released) == {plain.id, theirs.id}
+
+
 def test_D08_without_prune_everything_is_kept_and_says_so() -> None:
     item = stale("a")
     assert sort({item: live(item)}, enabled=False).kept == {item.id: "spec.prune.enabled is not set"}
 
 
-def test_R07_what_another_unit_lists_is_let_go() -> None:
+def test_R07_what_another_unit_lists_is_let_go_once_that_one_has_taken_it_over() -> None:
     item = stale("shared")
-    assert sort({item: live(item)}, listed=frozenset({item.id})).released == (item.id,)
+    listed = frozenset({item.id})
+    waiting = sort({item: live(item)}, listed=listed)
+    assert (waiting.doomed, waiting.released) == ((), ()), "our mark is still on it: it stays in our inventory"
+    assert waiting.kept == {item.id: "another Sync asks for it and has not taken it over yet"}
+    assert sort({item: live(item, owner=OTHER.mark(item.id))}, listed=listed).released == (item.id,)
 
 
 def test_R11_one_uid_under_two_groups_is_one_object() -> None:

@@ -1,0 +1,134 @@
+"""Whose an object is decides whether it may be deleted: the whole room against the double (gitops.md, sections 6 and 9.1).
+
+What was never ours is not deleted when its document leaves Git, and what is ours is not forgotten.
+"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitops_ctl.kube.answers import KindNotServed
+from tests.doubles.apiserver import FakeApiServer
+from tests.support.sync_cluster import Bench, document, fake_bench, until
+
+pytestmark = pytest.mark.simulation
+
+PRUNE = {"enabled": True, "maxPercent": 100, "allowEmpty": True}
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeApiServer]:
+    async with FakeApiServer() as made:
+        yield made
+
+
+@pytest.fixture
+async def site(server: FakeApiServer, tmp_path: Path) -> AsyncIterator[Bench]:
+    async with fake_bench(server, tmp_path) as made:
+        yield made
+
+
+def secret(site: Bench, name: str, value: str) -> dict[str, Any]:
+    meta = {"name": name, "namespace": site.namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"key": value}}
+
+
+def definition(group: str, scope: str) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"zones.{group}"},
+        "spec": {
+            "group": group,
+            "scope": scope,
+            "names": {"kind": "Zone", "plural": "zones"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+async def test_a_foreign_object_that_we_could_not_take_is_not_deleted_when_its_document_goes(site: Bench) -> None:
+    theirs = secret(site, "theirs", "b25l")
+    await site.admin.apply(site.path("secrets", "theirs"), theirs, manager="somebody")
+    site.push({"theirs.yaml": document(secret(site, "theirs", "dHdv")), **site.config_maps(2)})
+    await site.sync(prune=PRUNE)
+    await site.until_held("FieldConflict")
+    site.push(delete=["theirs.yaml", "n0001.yaml"])
+    await site.until_ready()
+    await site.until_idle()
+    assert (await site.get("secrets", "theirs"))["data"] == {"key": "b25l"}
+    assert await site.get("configmaps", "n0001") is None
+    assert [entry["name"] for entry in await site.inventory()] == ["n0000"]
+
+
+async def test_what_if_not_present_created_stays_ours_when_its_document_changes_and_goes_with_it(site: Bench) -> None:
+    site.push({"once.yaml": site.config_map("once", "1", apply="IfNotPresent"), **site.config_maps(1)})
+    await site.sync(prune=PRUNE)
+    await site.until_ready()
+    site.push({"once.yaml": site.config_map("once", "2", apply="IfNotPresent")})
+    await site.until_ready()
+    await site.until_idle()
+    assert (await site.get("configmaps", "once"))["data"] == {"key": "1"}
+    assert [entry["name"] for entry in await site.inventory()] == ["n0000", "once"]
+    site.push(delete=["once.yaml"])
+    await site.until_ready()
+    assert await site.get("configmaps", "once") is None
+
+
+async def defined(site: Bench, group: str) -> None:
+    """A cluster-scoped kind Zone that is served."""
+    await site.admin.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(group, "Cluster"))
+
+    async def served() -> bool:
+        try:
+            return await site.admin.find(f"/apis/{group}/v1/zones") is not None
+        except KindNotServed:
+            return False
+
+    await until(served)
+
+
+def zone(group: str) -> str:
+    return document({"apiVersion": f"{group}/v1", "kind": "Zone", "metadata": {"name": "north"}})
+
+
+async def test_an_object_of_a_kind_that_came_later_has_the_identity_of_its_scope(site: Bench) -> None:
+    site.push(site.config_maps(1))
+    await site.sync(prune=PRUNE, targetNamespace=site.namespace)
+    await site.until_ready()
+    await defined(site, "later.example.net")
+    site.push({"zone.yaml": zone("later.example.net")})
+    await site.until_ready()
+    assert {entry["name"]: entry.get("namespace") for entry in await site.inventory()} == {
+        "n0000": site.namespace,
+        "north": None,
+    }
+    await site.until_idle()
+    assert site.manager.calls["apply", "zones"] == 1
+
+
+async def test_H19_an_object_whose_scope_discovery_cannot_show_any_more_is_not_pruned(
+    server: FakeApiServer, site: Bench
+) -> None:
+    group = "zones.example.net"
+    await defined(site, group)
+    site.push({"zone.yaml": zone(group), **site.config_maps(1)})
+    await site.sync(prune=PRUNE, targetNamespace=site.namespace)
+    await site.until_ready()
+    server.api.stale_groups = frozenset({group})
+    await site.room.clusters.local.mapper.refresh()  # type: ignore[union-attr]
+    site.push({"n0001.yaml": site.config_map("n0001")}, delete=["n0000.yaml"])
+    await site.until_held("ApplyRefused")
+    await site.admin.patch_merge(site.path("configmaps", "n0001"), {"data": {"key": "drift"}}, manager="somebody")
+
+    async def pruned() -> bool:
+        return await site.get("configmaps", "n0000") is None
+
+    await until(pruned, what="the pass that repairs the drift prunes as well")
+    await site.until_idle()
+    assert (await site.condition())["reason"] == "ObjectsHeld"
+    assert await site.admin.find(f"/apis/{group}/v1/zones/north") is not None
+    assert "north" in {entry["name"] for entry in await site.inventory()}
