@@ -4,6 +4,8 @@ Level-triggered: a pass compares Git, inventory and cluster and acts on what dif
 nothing changed costs no API call.  A pass never waits for health or for another unit; it ends, and what it waits for wakes it.
 """
 
+from dataclasses import replace
+
 from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, FIELD_MANAGER, FIELD_MANAGER_STATUS, FINALIZER
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.core.codes import ErrorCode
@@ -96,9 +98,11 @@ class SyncController:
             return Outcome(suspended=True, requested=answered), None
         revision = self._revision(sync)
         if isinstance(revision, Outcome):
-            return revision, None
+            memory.requested = requested
+            return replace(revision, requested=answered), None
         waits = self._dependencies(sync, tree)
         if waits:
+            memory.requested = requested
             problem = (ErrorCode.DEPENDENCY_NOT_READY, waits)
             return Outcome(problem=problem, revision=revision.commit, requested=answered), DEPENDENCY_S
         if not answered and is_quiet(self._world, sync, revision, memory):

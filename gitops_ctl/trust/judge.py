@@ -152,6 +152,14 @@ class Judge:
         if not raw.parents:
             raise Refused("it has no parent; only the pinned root may have none", code=ErrorCode.MALFORMED_OBJECT)
         who = self._who(raw, line=line)
+        try:
+            return self._judge_for(who, raw, line=line)
+        except CommitRefused as error:
+            # Each message names the key, also where the key was good and the right is missing (fault X15).
+            error.where = replace(error.where, key_seen=error.where.key_seen or who.fingerprint)
+            raise
+
+    def _judge_for(self, who: Who, raw: RawCommit, *, line: Line) -> Accepted:
         changes = self._changes(raw)
         decisions: tuple[Decision, ...]
         if who.owner.kind is OwnerKind.FORGE:

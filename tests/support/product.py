@@ -209,14 +209,20 @@ class Product:
         async def there() -> bool:
             return await self.accepted() == commit
 
-        await until(there, what=f"{commit} is accepted; source: {await self.condition()}")
+        try:
+            await until(there, what=f"{commit} is accepted")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; source says {await self.condition()}") from None
 
     async def until_reason(self, reason: str, *, sync: str = "") -> Any:
         async def says() -> Any:
             found = await self.condition(sync=sync)
             return found if found.get("reason") == reason else None
 
-        return await until(says, what=f"Ready says {reason}, last {await self.condition(sync=sync)}")
+        try:
+            return await until(says, what=f"Ready says {reason}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; last {await self.condition(sync=sync)}") from None
 
     async def until_applied(self, commit: str, name: str = "site") -> None:
         async def there() -> bool:
