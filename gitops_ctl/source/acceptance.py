@@ -56,7 +56,7 @@ def range_request(source: GitSource, *, facts: Facts, tip: RemoteTip, url: str, 
 
 
 def judged_facts(facts: Facts, *, judged: Judged, request: RangeRequest) -> Facts:
-    """The facts after the verdict.  The accepted record moves only when effects are allowed."""
+    """The facts after the verdict."""
     verdict = judged.verdict
     message = verdict.message
     if verdict.verdict == ACCEPTED:
@@ -91,18 +91,23 @@ def _acceptance(before: Acceptance | None, *, judged: Judged, request: RangeRequ
     """The record to store; the old one, with its time, when nothing in it changed.
 
     A verdict without digests came before anything was read at the accepted revision (a rewritten ref): it establishes
-    nothing, neither a root nor a version of the rules.
+    nothing, neither a root nor a version of the rules.  While effects are not allowed the revision moves all the same, so
+    that a revocation which was seen once cannot be taken back by a force push; what it was accepted under lags behind, and
+    that is how the next process knows that the range has to be judged again (fault X01).
     """
     verdict = judged.verdict
-    if verdict.accepted is None or not judged.tree or not verdict.effects_allowed or not verdict.key_set_digest:
+    if verdict.accepted is None or not judged.tree or not verdict.key_set_digest or not verdict.policy_digest:
         return before
+    root, version = request.root.commit, VERIFIER_VERSION
+    if before is not None and not verdict.effects_allowed:
+        root, version = before.root, before.verifier_version
     found = Acceptance(
         revision=verdict.accepted,
         tag=_tag(before, judged=judged, request=request),
         policy_digest=verdict.policy_digest,
         key_set_digest=verdict.key_set_digest,
-        root=request.root.commit,
-        verifier_version=VERIFIER_VERSION,
+        root=root,
+        verifier_version=version,
         at=request.now.replace(microsecond=0),
         reviews=before.reviews if before else (),
     )
