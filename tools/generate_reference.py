@@ -122,11 +122,31 @@ def _help(command: click.Command, name: str) -> str:
     return command.get_help(click.Context(command, info_name=f"gitops-ctl {name}", terminal_width=100)).rstrip()
 
 
+_FAMILIES = {
+    10: "Documents: cured by a commit",
+    11: "History and authority: verdicts on commits",
+    20: "The API server",
+    21: "Sync: why objects are held, or a Sync is not Ready",
+    30: "Git servers",
+    90: "The program and the local system",
+}
+
+
 def errors_page() -> str:
-    lines = ["# Errors", "", "| code | slug | reason | to clear it |", "|---|---|---|---|"]
-    for code in sorted(ErrorCode, key=lambda code: code.value.number):
-        lines.append(f"| [{code.label}](../errors/{code.label}.md) | {code.slug} | `{code.reason}` | {code.fix} |")
-    return "\n".join([*lines, ""])
+    lines = [
+        "# Errors",
+        "",
+        "`gitops-ctl explain GC1003` prints code, reason and fix. Each code leads to its page.",
+        "",
+    ]
+    for family, title in _FAMILIES.items():
+        lines += [f"## {title}", "", "| code | slug | reason | to clear it |", "|---|---|---|---|"]
+        for code in sorted(ErrorCode, key=lambda code: code.value.number):
+            if code.value.number // 100 == family:
+                page = f"[{code.label}](../errors/{code.label}.md)"
+                lines.append(f"| {page} | {code.slug} | `{code.reason}` | {code.fix} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def telemetry_page() -> str:

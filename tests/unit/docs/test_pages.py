@@ -190,3 +190,13 @@ def test_tests_name_only_faults_of_the_list():
     }
     assert named
     assert named <= known
+
+
+def test_decision_records_are_numbered_without_gaps_and_listed():
+    records = sorted((DOCS / "adr").glob("0*.md"))
+    assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
+    index = (DOCS / "adr" / "README.md").read_text()
+    for path in records:
+        title, _, status = path.read_text().split("\n", 3)[:3]
+        assert f"[{title.partition('. ')[2]}]({path.name})" in index
+        assert status.startswith("Status: ")
