@@ -57,10 +57,15 @@ class Introduction:
             f"  digest       {self.digest}",
             "people",
         ]
+        keys = self.policy.fingerprints
         for name in sorted(self.policy.people):
             roles = ", ".join(self.policy.roles_of(name)) or "no role"
             found.append(f"  {name} ({roles})")
-            found += [f"    {fingerprint}" for fingerprint in self.policy.fingerprints.get(f"person {name}", ())]
+            found += [f"    {fingerprint}" for fingerprint in keys.get(name, ())]
+        others = sorted(owner for owner in keys if owner not in self.policy.people)
+        for owner in others:
+            found.append(f"other key, of the {owner}")
+            found += [f"    {fingerprint}" for fingerprint in keys[owner]]
         return found
 
 
