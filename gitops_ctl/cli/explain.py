@@ -20,7 +20,8 @@ from gitops_ctl.core.conditions import condition_of
 from gitops_ctl.core.errors import GitopsError, NotFound, Refused
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, JsonValue, object_at, objects_at, text_at
-from gitops_ctl.documents.index import DocumentCache, load_set
+from gitops_ctl.documents.index import DocumentCache, DocumentSet, load_set
+from gitops_ctl.documents.loader import Document
 from gitops_ctl.kube.mapper import Mapper
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.trust.chain import VerdictCache
@@ -68,7 +69,7 @@ def explain(  # noqa: PLR0913  each is an option
             str(error), code=ErrorCode.USAGE, hint="write ConfigMap/network/site-a, or a code such as GC1003"
         ) from error
     facts = run_async(_facts(Target(kubeconfig, context, namespace), wanted=wanted))
-    facts |= _from_checkout(directory, wanted=wanted, revision=text_at(facts, "accepted"), policy_path=policy_path)
+    facts |= _from_checkout(directory, wanted=wanted, facts=facts, policy_path=policy_path)
     rows = tuple((name, str(value)) for name, value in facts.items() if value not in ("", None) and name != "commit")
     commit = object_at(facts, "commit")
     rows += tuple((name, str(value)) for name, value in _commit_rows(commit))
@@ -96,6 +97,7 @@ async def _facts(target: Target, *, wanted: ObjectId) -> dict[str, JsonValue]:
         "source": f"GitSource/{owner.namespace}/{owner.source}",
         "url": text_at(source, "spec", "url"),
         "path": text_at(sync, "spec", "path") or "(root)",
+        "targetNamespace": text_at(sync, "spec", "targetNamespace"),
         "accepted": text_at(source, "status", "accepted", "revision"),
         "applied": text_at(sync, "status", "lastAppliedRevision"),
         "ready": f"{text_at(ready, 'status')} {text_at(ready, 'reason')}".strip(),
@@ -142,32 +144,40 @@ def _state(sync: JsonObject, wanted: ObjectId) -> dict[str, JsonValue]:
     return {"drift": "none reported"}
 
 
-def _from_checkout(directory: Path, *, wanted: ObjectId, revision: str, policy_path: str) -> dict[str, JsonValue]:
+def _from_checkout(directory: Path, *, wanted: ObjectId, facts: JsonObject, policy_path: str) -> dict[str, JsonValue]:
     """File, commit, signer and rule, where the folder is a checkout that holds the accepted revision."""
     try:
         with open_checkout(directory) as checkout:
-            return _history(checkout, wanted=wanted, revision=revision or "HEAD", policy_path=policy_path)
+            return _history(checkout, wanted=wanted, facts=facts, policy_path=policy_path)
     except GitopsError as error:
         return {"history": f"not looked up: {error.message}"}
 
 
-def _history(checkout: Checkout, *, wanted: ObjectId, revision: str, policy_path: str) -> dict[str, JsonValue]:
+def _history(checkout: Checkout, *, wanted: ObjectId, facts: JsonObject, policy_path: str) -> dict[str, JsonValue]:
+    revision = text_at(facts, "accepted") or "HEAD"
     request = checkout.request(RangeText(revision), policy_path=policy_path, now=SystemClock().wall())
     store = checkout.store
-    found = load_set(store, tree=store.links(request.tip).tree, cache=DocumentCache())
-    document = found.by_id.get(wanted)
+    path = text_at(facts, "path").removeprefix("(root)")
+    found = load_set(store, tree=store.links(request.tip).tree, path=path, cache=DocumentCache())
+    document = declared(found, wanted, target=text_at(facts, "targetNamespace"))
     if document is None:
         raise NotFound(f"{wanted} is not declared in {request.tip}")
     cache = VerdictCache()
     answers = provenance_of(store, request=request, commit=request.tip, documents=[document], cache=cache)
-    touched = answers.touched(wanted)
-    facts: dict[str, JsonValue] = {"file": f"{document.file}:{document.line}"}
+    touched = answers.touched(document.id)
+    place: dict[str, JsonValue] = {"file": f"{document.file}:{document.line}"}
     if touched is None:
-        return facts | {"history": f"unchanged since the root {request.root.commit}"}
+        return place | {"history": f"unchanged since the root {request.root.commit}"}
     parent = store.links(touched).parents[0]
     one = checkout.request(RangeText(f"{parent}..{touched}"), policy_path=policy_path, now=SystemClock().wall())
     report = next((report for report in survey(store, request=one, cache=cache) if report.commit == touched), None)
-    return facts | ({"commit": to_json(report)} if report is not None else {"commit": {"commit": touched}})
+    return place | ({"commit": to_json(report)} if report is not None else {"commit": {"commit": touched}})
+
+
+def declared(found: DocumentSet, wanted: ObjectId, *, target: str) -> Document | None:
+    """The document of an object: it may leave out the namespace that the Sync gives it."""
+    bare = ObjectId(wanted.group, wanted.kind, "", wanted.name)
+    return found.by_id.get(wanted) or (found.by_id.get(bare) if wanted.namespace == target else None)
 
 
 def _commit_rows(commit: JsonObject) -> list[tuple[str, object]]:

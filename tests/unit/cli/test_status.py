@@ -3,7 +3,7 @@
 import pytest
 
 from gitops_ctl.cli import main
-from gitops_ctl.cli.explain import Owner, last_apply, owner_of
+from gitops_ctl.cli.explain import Owner, declared, last_apply, owner_of
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC, parse_named
 from gitops_ctl.cli.output import Format
 from gitops_ctl.cli.status import _write, summary_of
@@ -11,6 +11,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
+from tests.support.sync import documents
 
 READY: JsonObject = {
     "type": "Ready",
@@ -102,6 +103,15 @@ def test_the_last_apply_is_ours() -> None:
     ]
     assert last_apply({"metadata": {"managedFields": fields}}) == "2026-11-30T08:00:00Z"
     assert last_apply({}) == ""
+
+
+def test_a_document_without_a_namespace_is_that_of_the_target_namespace() -> None:
+    found = documents("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    (document,) = found.documents
+    assert declared(found, NAME, target="lab") is document
+    assert declared(found, NAME, target="other") is None
+    named = documents("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: lab}\n")
+    assert declared(named, NAME, target="") is named.documents[0]
 
 
 @pytest.mark.parametrize(("text", "kind"), [("gsrc/a", GIT_SOURCE), ("GitSource/a", GIT_SOURCE), ("gsync/a", SYNC)])
