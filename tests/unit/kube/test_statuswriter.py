@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gitops_ctl.core.errors import InternalError
+from gitops_ctl.core.errors import Conflict, InternalError
 from gitops_ctl.core.ids import GroupVersionKind
 from gitops_ctl.kube.answers import FieldConflict, KindNotServed, ObjectReplaced
 from gitops_ctl.kube.mapper import Resource
-from gitops_ctl.kube.statuswriter import status_patch, write_status
+from gitops_ctl.kube.statuswriter import status_patch, swap_status, write_status
 from gitops_ctl.kube.transport import KubeClient
 from tests.support.kube_clock import JumpingClock
 from tests.support.kube_server import KubeServer, reply, status_object
@@ -126,3 +126,23 @@ async def test_a_status_over_half_a_megabyte_is_our_bug_and_is_not_sent(server: 
     with pytest.raises(InternalError):
         await write_status(client, SYNCS, an_object({}), {"x": "y" * 600_000}, manager="m")
     assert server.requests == []
+
+
+async def test_a_swap_names_the_version_that_was_read_and_gives_what_is_stored(
+    server: KubeServer, client: KubeClient
+) -> None:
+    new = a_status(ready="False")
+    read = an_object(a_status())
+    read = {**read, "metadata": {**read["metadata"], "resourceVersion": "7"}}
+    stored = await swap_status(client, SYNCS, read, new, manager="m")
+    (seen,) = server.requests
+    assert json.loads(seen.body)["metadata"]["resourceVersion"] == "7"
+    assert stored is not None
+    assert await swap_status(client, SYNCS, read, a_status(), manager="m") is None
+    assert len(server.requests) == 1
+
+
+async def test_a_swap_of_an_object_that_was_written_since_is_lost(server: KubeServer, client: KubeClient) -> None:
+    server.on("PATCH", PATH, reply(409, status_object(409, "Conflict")))
+    with pytest.raises(Conflict):
+        await swap_status(client, SYNCS, an_object({}), a_status(), manager="m")
