@@ -36,7 +36,7 @@ check: .venv/.synced
 	@$(BIN)/python -m gitops_ctl.api.generate --check
 
 sim: .venv/.synced
-	@$(PYTEST) -n 2 -m simulation
+	@$(PYTEST) -n 2 -m 'simulation and not soak'
 
 faults: .venv/.synced
 	@$(BIN)/python -m tools.peers --beside $(BIN)/python -m tools.faults

@@ -183,12 +183,14 @@ def _note(run: Pass, item: Applied) -> None:
 
 
 def _narrow(run: Pass, applies: Sequence[Apply]) -> None:
-    """Take out entries of objects that surely do not exist: never applied before, and refused with a clear answer."""
-    unsure = {item.id for item in run.applied if item.transient}
-    tried = {item.id for item in run.applied} | set(run.held)
+    """Take out entries of objects that surely do not exist: never applied before, and refused with a clear answer.
+
+    What is tried again by itself keeps its entry, so that waiting writes nothing.
+    """
+    refused = {item.id for item in run.applied if not item.transient and not item.retry}
     for action in applies:
         entry = run.entries.get(action.id)
-        if entry is not None and not entry.uid and action.id in tried - unsure:
+        if entry is not None and not entry.uid and action.id in refused:
             del run.entries[action.id]
 
 

@@ -1,0 +1,85 @@
+"""An event loop on virtual time: when nothing can run now, the time jumps to the next timer.  Hours of waiting take no time.
+
+Work for threads runs on the loop, one piece at a time, so that a run is the same each time.  A loop that waits for nothing is an error.
+"""
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+BEGIN_S = 1000.0
+BEGIN = datetime(2026, 2, 1, tzinfo=UTC)
+
+
+class Stuck(Exception):
+    """Every task waits, and no timer is set: the loop would wait forever."""
+
+
+class _JumpingSelector(selectors.DefaultSelector):  # type: ignore[misc,valid-type]
+    """Never waits: asked to, it moves the time instead."""
+
+    jump: Callable[[float], None]
+
+    def select(self, timeout: float | None = None) -> Any:
+        ready = super().select(0)
+        if not ready and timeout is None:
+            raise Stuck("nothing can run and nothing is due")
+        if not ready and timeout:
+            self.jump(timeout)
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """`time` moves only when every task waits."""
+
+    def __init__(self) -> None:
+        self.now_s = BEGIN_S
+        selector = _JumpingSelector()
+        selector.jump = self._jump
+        super().__init__(selector)
+
+    def _jump(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def time(self) -> float:
+        return self.now_s
+
+    def run_in_executor(self, executor: Any, function: Callable[..., Any], *arguments: Any) -> Any:  # type: ignore[override]
+        done = self.create_future()
+
+        def work() -> None:
+            if done.cancelled():
+                return
+            try:
+                done.set_result(function(*arguments))
+            except Exception as error:
+                done.set_exception(error)
+
+        self.call_soon(work)
+        return done
+
+
+class LoopClock:
+    """The product's clock on a virtual loop."""
+
+    def boot_s(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def wall(self) -> datetime:
+        return BEGIN + timedelta(seconds=self.boot_s())
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds))
+
+
+def run_virtually(story: Coroutine[Any, Any, T]) -> T:
+    """Run to the end on a loop of its own; tasks that are left are an error of the caller."""
+    loop = VirtualLoop()
+    loop.set_exception_handler(lambda _loop, _context: None)  # a dead process leaves errors that nobody asks for
+    try:
+        return loop.run_until_complete(story)
+    finally:
+        loop.close()
