@@ -27,6 +27,7 @@ class RevisionReader:
             Refused: the tree is malformed or too large.
         """
         with self._lock, self._clones.snapshot(revision.store_path) as copy, copy.open() as store:
-            found = load_set(store, tree=revision.tree, path=path, cache=self._cache)
+            tree = revision.tree or store.links(revision.commit).tree
+            found = load_set(store, tree=tree, path=path, cache=self._cache)
         own = check_own_source(found, own=revision.source)
         return replace(found, problems=in_reading_order([*found.problems, *own])) if own else found

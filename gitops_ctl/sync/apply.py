@@ -7,7 +7,7 @@ not there is waited for.  An error belongs to one object, and the others go on.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,7 +19,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, TransientError, Unavailable
 from gitops_ctl.core.ids import ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, text_at
 from gitops_ctl.kube.answers import (
     AlreadyExists,
     FieldConflict,
@@ -30,8 +30,8 @@ from gitops_ctl.kube.answers import (
 from gitops_ctl.kube.mapper import Mapper, Resource
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.sync.desired import is_consented
-from gitops_ctl.sync.digestview import view_of
-from gitops_ctl.sync.fieldpath import declares
+from gitops_ctl.sync.digestview import our_fields, view_of
+from gitops_ctl.sync.fieldpath import declares, owns
 from gitops_ctl.sync.model import Applied, Apply, Desired, Entry, Held, Mode, OwnerId, View, Why
 from gitops_ctl.sync.prune import propagation_of
 from gitops_ctl.sync.takeover import migration_patch, needs_takeover, takeover_patch
@@ -60,7 +60,8 @@ class Target:
     Attributes:
         account: user name of the Sync's ServiceAccount; every request of the unit is made as it.  None, for commands: the
             identity of the client itself.
-        before: what the unit declared of an object when it last applied it, None when that is not known.
+        before: what the unit declared of an object when it last applied it, None when that is not known; asked only when
+            an apply meets a conflict.
         lists: whether another owner asks for an object.
         view: what is kept of the server's answer.
     """
@@ -69,7 +70,7 @@ class Target:
     mapper: Mapper
     clock: Clock
     account: str | None
-    before: Callable[[ObjectId], Desired | None]
+    before: Callable[[ObjectId], Awaitable[Desired | None]]
     lists: Callable[[OwnerId, ObjectId], bool]
     view: Callable[[Desired, JsonObject], View] = lambda _desired, tree: view_of(tree)
 
@@ -188,7 +189,7 @@ class _Attempt:
         try:
             answer = await self._send(path, body)
         except FieldConflict as error:
-            if not self._may_force(error):
+            if not await self._may_force(error, path):
                 return self._conflict(error)
             self.took_from = tuple(sorted({cause.manager for cause in error.causes if cause.manager}))
             answer = await self._send(path, body, force=True)
@@ -224,12 +225,19 @@ class _Attempt:
                 await self.target.clock.sleep(wait_s)
         raise AssertionError("the last round returns or raises")
 
-    def _may_force(self, error: FieldConflict) -> bool:
+    async def _may_force(self, error: FieldConflict, path: str) -> bool:
         """Whether every field in conflict was ours before, or the document asks for all of them."""
         if self.action.was_ours or self.action.desired.mode is Mode.OVERRIDE:
             return True
-        before = self.target.before(self.action.id)
-        return before is not None and all(declares(before.tree, cause.field) for cause in error.causes)
+        before = await self.target.before(self.action.id)
+        sent = before.body() if before is not None else EMPTY
+        others = [cause.field for cause in error.causes if not declares(sent, cause.field)]
+        if not others:
+            return True
+        # A field that somebody applied with the value that we had applied is still in our entry.
+        live = await self.target.client.find(path, account=self.target.account)
+        ours = our_fields(live or EMPTY)
+        return all(owns(ours, field) for field in others)
 
     def _conflict(self, error: FieldConflict) -> Applied:
         fields = listed([f"{cause.field} of {cause.manager or 'another manager'}" for cause in error.causes])

@@ -76,6 +76,11 @@ def declared_pointers(fields: JsonObject, *, prefix: str = "") -> list[str]:
     return sorted(found)
 
 
+def owns(fields: JsonObject, path: str) -> bool:
+    """Whether a `fieldsV1` tree holds the field at `path`, or anything below it."""
+    return any(found == path or found.startswith((f"{path}.", f"{path}[")) for found in declared_pointers(fields))
+
+
 def _step(key: str) -> str:
     kind, text = key[:2], key[2:]
     if kind == "f:":

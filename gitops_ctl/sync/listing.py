@@ -7,6 +7,7 @@ deleted (R03, R07, gitops.md, section 6.2).
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.core.errors import GitopsError
@@ -78,6 +79,16 @@ class Listing:
         return desired_state(
             documents, unit=unit, provenance=revision.provenance, is_namespaced=is_namespaced, known=known
         )
+
+    async def asked_at(
+        self, commit: str, *, sync: Sync, revision: AcceptedRevision, discovery: Discovery
+    ) -> Mapping[ObjectId, Desired]:
+        """What a Sync asked for in an earlier commit of the source of `revision`; nothing when that cannot be read."""
+        earlier = replace(revision, commit=commit, tree="")
+        try:
+            return (await asyncio.to_thread(self._build, sync, earlier, discovery, {})).objects
+        except GitopsError:
+            return {}
 
     async def listed_by_others(self, sync: Sync, *, discovery: Discovery) -> dict[ObjectId, set[OwnerId]]:
         """Which objects other Syncs of the same cluster ask for, by identity."""

@@ -3,7 +3,7 @@
 `is_quiet` is the short way: equal inputs, nothing reported by an informer, nothing due.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE
@@ -19,6 +19,7 @@ from gitops_ctl.sync.cluster import NOTE_S, LiveCluster
 from gitops_ctl.sync.converge import REPAIRS, Pass, converge, kinds_of
 from gitops_ctl.sync.drift import cooled, due_s
 from gitops_ctl.sync.driftreport import describe, name_opponents
+from gitops_ctl.sync.earlier import Earlier
 from gitops_ctl.sync.listing import made_from_of
 from gitops_ctl.sync.model import UNSEEN, Apply, Desired, DesiredState, Entry, Held, OwnerId, Seen, Unseen
 from gitops_ctl.sync.plan import Drift, Facts, Plan, decide, plan
@@ -116,6 +117,7 @@ class _Work:
     cluster: LiveCluster
     discovery: Discovery
     state: DesiredState
+    earlier: Earlier
     others: dict[ObjectId, set[OwnerId]] = field(default_factory=dict)
     fights: dict[ObjectId, str] = field(default_factory=dict)
     postponed: list[Drift] = field(default_factory=list)
@@ -151,6 +153,12 @@ class _Work:
     def remover(self) -> Remover:
         return Remover(self.cluster, account_of(self.found.sync), self.world.require)
 
+    async def before(self, item: ObjectId) -> Desired | None:
+        """What was last applied of an object: by this process, else by the one before it."""
+        entry = self.memory.entries.get(item)
+        known = self.memory.before.get(item)
+        return known or (await self.earlier.declared(item, digest=entry.declared) if entry is not None else None)
+
     def new_pass(self) -> Pass:
         found, memory = self.found, self.memory
         revision = found.revision
@@ -159,7 +167,7 @@ class _Work:
             mapper=self.cluster.mapper,
             clock=self.world.clock,
             account=account_of(found.sync),
-            before=memory.before.get,
+            before=self.before,
             lists=self.lists,
             view=lambda desired, tree: self.cluster.view(desired.id, desired.gvk, tree),
         )
@@ -220,12 +228,20 @@ async def _begin(world: World, found: Found) -> _Work:
         # Only now the scope of a kind may be known, and with it the identity that a document means.
         state = await world.listing.state_of(sync, revision=found.revision, discovery=newer)
     memory.state = state
-    job = _Work(world, found, cluster, await cluster.mapper.all(), state)
+    job = _Work(world, found, cluster, await cluster.mapper.all(), state, _earlier(world, found, discovery))
     job.again_s = job.interval_s
     await _read_by_name(job)
     if _has_strangers(job):
         job.others = await world.listing.listed_by_others(sync, discovery=job.discovery)
     return job
+
+
+def _earlier(world: World, found: Found, discovery: Discovery) -> Earlier:
+    async def load(commit: str) -> Mapping[ObjectId, Desired]:
+        return await world.listing.asked_at(commit, sync=found.sync, revision=found.revision, discovery=discovery)
+
+    status = found.sync.status
+    return Earlier(load, commits=(status.last_attempted_revision or "", status.last_applied_revision or ""))
 
 
 async def _read_by_name(job: _Work) -> None:

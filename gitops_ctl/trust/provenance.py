@@ -50,6 +50,7 @@ class AcceptedRevision:
     """One accepted commit of one source.
 
     Attributes:
+        tree: empty: that of the commit.
         store_path: folder of the Git object store that holds it.
         generation: generation of the GitSource that it was accepted under.
         trusted: the source has a trust root.

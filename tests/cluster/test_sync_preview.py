@@ -2,6 +2,7 @@
 
 import pytest
 
+from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.kube.mapper import Mapper
 from gitops_ctl.kube.transport import WRITE_VERBS
 from gitops_ctl.sync.apply import Target
@@ -14,6 +15,10 @@ from tests.support.sync_cluster import Bench, document, sync_site
 __all__ = ["sync_site"]
 
 pytestmark = pytest.mark.cluster
+
+
+async def nothing_before(_item: ObjectId) -> None:
+    return None
 
 
 async def test_a_preview_tells_what_an_apply_would_do_and_does_nothing(site: Bench) -> None:
@@ -44,7 +49,7 @@ async def test_a_preview_tells_what_an_apply_would_do_and_does_nothing(site: Ben
         mapper=mapper,
         clock=site.manager.clock,
         account=None,
-        before=lambda _: None,
+        before=nothing_before,
         lists=lambda _owner, _item: False,
     )
     site.manager.calls.clear()

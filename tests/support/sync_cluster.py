@@ -85,7 +85,8 @@ class Loader:
         self.loads[path] += 1
         store = ObjectStore.open(revision.store_path)
         try:
-            return load_set(store, tree=revision.tree, path=path, cache=self.cache)
+            tree = revision.tree or store.links(revision.commit).tree
+            return load_set(store, tree=tree, path=path, cache=self.cache)
         finally:
             store.close()
 
