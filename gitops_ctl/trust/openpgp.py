@@ -73,8 +73,9 @@ def load_certificate(armored: str, *, fingerprint: str, trusted: TrustedKey) -> 
     """The one certificate in the text.
 
     Raises:
-        CertificateRefused: not exactly one public certificate, of another fingerprint, of version 6, or with a key that is
-            too weak or of an algorithm that is not accepted.
+        CertificateRefused: not exactly one public certificate, of another fingerprint, of version 6, without a valid
+            self-signature, with packets that are not known, or with a key that is too weak or of an algorithm that is not
+            accepted.
     """
     try:
         certificates = pysequoia.Cert.split_bytes(armored.encode())
@@ -83,7 +84,16 @@ def load_certificate(armored: str, *, fingerprint: str, trusted: TrustedKey) -> 
         raise CertificateRefused("it is no armored OpenPGP certificate") from error
     if len(certificates) != 1:
         raise CertificateRefused(f"it holds {len(certificates)} certificates, not one")
-    certificate = certificates[0]
+    try:
+        return _loaded(certificates[0], packets, fingerprint=fingerprint, trusted=trusted)
+    except CertificateRefused:
+        raise
+    except Exception as error:
+        # The library reads on demand, and raises then: a policy from a stranger's branch must not end the pass.
+        raise CertificateRefused("it has no valid self-signature, or holds packets that are not known") from error
+
+
+def _loaded(certificate: Any, packets: Sequence[Any], *, fingerprint: str, trusted: TrustedKey) -> OpenPgpKey:
     if any(packet.tag in (Tag.SecretKey, Tag.SecretSubkey) for packet in packets):
         raise CertificateRefused("it holds a secret key; export the public certificate")
     if certificate.fingerprint.lower() != fingerprint.lower():

@@ -122,7 +122,7 @@ class _Reading:
         self._check_names(model)
         rules = tuple(self._rules(model))
         roles = {role: frozenset(names) for role, names in model.roles.items()}
-        revoked = tuple(_revocations(model))
+        revoked = tuple(self._revocations(model))
         fingerprints = {owner: tuple(sorted(found)) for owner, found in self.fingerprints.items()}
         merges = model.merges
         policy = TrustPolicy(
@@ -287,6 +287,17 @@ class _Reading:
             distinct=rule.distinct_from_author,
         )
 
+    def _revocations(self, model: TrustPolicyDocument) -> Iterator[Revocation]:
+        for number, entry in enumerate(model.revoked):
+            fingerprint = entry.fingerprint if entry.fingerprint.startswith("SHA256:") else entry.fingerprint.lower()
+            if "T" not in entry.distrust_from:
+                yield Revocation(fingerprint, commit=entry.distrust_from)
+                continue
+            try:
+                yield Revocation(fingerprint, time=from_rfc3339(entry.distrust_from))
+            except (ValueError, OverflowError):
+                self._add(f"/revoked/{number}/from", f"{entry.distrust_from} is no moment that exists")
+
     def _globs(self, patterns: Iterable[str], pointer: str) -> tuple[Glob, ...]:
         found = []
         for place, pattern in enumerate(patterns):
@@ -296,12 +307,3 @@ class _Reading:
                 if pointer:
                     self._add(f"{pointer}/{place}", f"{pattern!r}: {error}")
         return tuple(found)
-
-
-def _revocations(model: TrustPolicyDocument) -> Iterator[Revocation]:
-    for entry in model.revoked:
-        fingerprint = entry.fingerprint if entry.fingerprint.startswith("SHA256:") else entry.fingerprint.lower()
-        if "T" in entry.distrust_from:
-            yield Revocation(fingerprint, time=from_rfc3339(entry.distrust_from))
-        else:
-            yield Revocation(fingerprint, commit=entry.distrust_from)

@@ -1,8 +1,11 @@
 """Reading a trust policy: what is accepted, and one clear error with its line for everything else (section 4.4)."""
 
+import base64
+import contextlib
 import json
 from pathlib import Path
 
+import pysequoia
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,10 +13,20 @@ from hypothesis import strategies as st
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import GroupKind
 from gitops_ctl.trust.globs import Glob
+from gitops_ctl.trust.keys import Owner, OwnerKind, TrustedKey
+from gitops_ctl.trust.openpgp import CertificateRefused, load_certificate
 from gitops_ctl.trust.policy import load_policy, policy_digest
 from tests.support.git_keys import GpgHome, GpgKey, SshKey
 from tests.support.trust import DEFAULT_RULES, POLICY_PATH, Team, person, policy_text, ssh_line
 from tests.support.trust_software import SoftKey
+
+CERTIFICATE = bytes(pysequoia.Cert.from_bytes(bytes(pysequoia.Tsk.generate("bob <bob@example.net>"))))
+FINGERPRINT = pysequoia.Cert.from_bytes(CERTIFICATE).fingerprint
+
+
+def _armored(certificate: bytes) -> str:
+    text = base64.b64encode(certificate).decode()
+    return f"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n{text}\n-----END PGP PUBLIC KEY BLOCK-----\n"
 
 
 def refused(text: str) -> str:
@@ -62,6 +75,11 @@ def _changed(team: Team, **members: object) -> str:
             {"revoked": [{"fingerprint": "abc", "from": "2026-01-01T00:00:00Z"}]}, "fingerprint", id="short fingerprint"
         ),
         pytest.param({"revoked": [{"fingerprint": "A" * 40}]}, "from", id="revocation without a start"),
+        pytest.param(
+            {"revoked": [{"fingerprint": "A" * 40, "from": "2026-02-31T00:00:00Z"}]},
+            "2026-02-31T00:00:00Z is no moment that exists",
+            id="revocation from a day that does not exist",
+        ),
     ],
 )
 def test_a_wrong_member_is_named(team: Team, members: dict[str, object], said: str) -> None:
@@ -195,6 +213,26 @@ def test_a_weak_openpgp_key_is_refused(team: Team, gpg_home: GpgHome) -> None:
     weak = GpgKey.generate(gpg_home, kind="rsa2048", name="weak")
     entry = {"openpgp": {"fingerprint": weak.fingerprint, "certificate": weak.public}}
     assert "has 2048 bits; at least 3072" in refused(_with_people(team, person("bob", entry)))
+
+
+@pytest.mark.property
+@given(st.data())
+def test_any_broken_certificate_is_one_finding_and_never_another_error(data: st.DataObject) -> None:
+    certificate = bytearray(CERTIFICATE)
+    for _ in range(data.draw(st.integers(1, 4))):
+        certificate[data.draw(st.integers(0, len(certificate) - 1))] = data.draw(st.integers(0, 255))
+    trusted = TrustedKey(Owner(OwnerKind.PERSON, "bob"))
+    with contextlib.suppress(CertificateRefused):
+        loaded = load_certificate(_armored(bytes(certificate)), fingerprint=FINGERPRINT, trusted=trusted)
+        assert loaded.fingerprint == FINGERPRINT.lower()
+
+
+def test_a_certificate_without_a_valid_self_signature_is_refused() -> None:
+    key_alone = CERTIFICATE[: 2 + CERTIFICATE[1]]  # its first packet: a tag, a length of one byte, a body
+    with pytest.raises(CertificateRefused, match="no valid self-signature"):
+        load_certificate(
+            _armored(key_alone), fingerprint=FINGERPRINT, trusted=TrustedKey(Owner(OwnerKind.PERSON, "bob"))
+        )
 
 
 # Patterns
