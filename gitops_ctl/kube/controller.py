@@ -17,8 +17,10 @@ import structlog
 from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, TerminalError, TransientError
 from gitops_ctl.core.redact import redact_text
 from gitops_ctl.kube.asyncqueue import AsyncQueue, QueueClosed
+from gitops_ctl.kube.informer import Informer
 
 K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 Reconcile = Callable[[K], Awaitable[float | None]]
 
 log = structlog.get_logger(__name__)
@@ -68,6 +70,20 @@ class Controller(Generic[K]):
             log.warning("drain deadline is over", controller=self.name)
         elif (error := working.exception()) is not None:
             raise error
+
+    async def run_over(self, informer: Informer[T]) -> None:
+        """Run the informer, and work once its first attempt is over; ends as `run` does."""
+        watching = asyncio.create_task(informer.run(), name=f"informer {informer.resource.plural}")
+        try:
+            settled = asyncio.ensure_future(informer.settled.wait())
+            closed = asyncio.ensure_future(self.queue.closed.wait())
+            await asyncio.wait({settled, closed}, return_when=asyncio.FIRST_COMPLETED)
+            settled.cancel()
+            closed.cancel()
+            await self.run()
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
     async def _drain_deadline(self) -> None:
         await self.queue.closed.wait()

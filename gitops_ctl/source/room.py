@@ -3,14 +3,14 @@
 Woken by a GitSource that changes, by a webhook, and by the poll interval.  The writes of our own status wake nobody.
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, GROUP, VERSION
+from gitops_ctl.api.names import GROUP, VERSION
+from gitops_ctl.api.watched import asked_of, without_managers
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
-from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.index import DocumentCache
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.kube.asyncqueue import AsyncQueue
@@ -61,7 +61,7 @@ class SourceRoom:
     ) -> None:
         self._options = options or Options()
         self._informer = Informer(
-            client, GIT_SOURCE, trim=_kept, namespace=self._options.namespace, timing=self._options.timing
+            client, GIT_SOURCE, trim=without_managers, namespace=self._options.namespace, timing=self._options.timing
         )
         queue: WorkQueue[NamespacedName] = WorkQueue(
             workers=self._options.workers, tenant_of=lambda key: key.namespace, draw=client.draw
@@ -86,17 +86,7 @@ class SourceRoom:
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished."""
         work = Controller("gitsource", self.queue, self.controller.reconcile, workers=self._options.workers)
-        watching = asyncio.create_task(self._informer.run(), name="informer gitsources")
-        try:
-            settled = asyncio.ensure_future(self._informer.settled.wait())
-            closed = asyncio.ensure_future(self.queue.closed.wait())
-            await asyncio.wait({settled, closed}, return_when=asyncio.FIRST_COMPLETED)
-            settled.cancel()
-            closed.cancel()
-            await work.run()
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+        await work.run_over(self._informer)
 
     def stop(self) -> None:
         """Begin no further pass."""
@@ -110,22 +100,5 @@ class SourceRoom:
     def _changed(self, change: Change[JsonObject]) -> None:
         old = change.old.value if change.old is not None else {}
         new = change.new.value if change.new is not None else {}
-        if _asks(old) != _asks(new):
+        if asked_of(old) != asked_of(new):
             self.queue.add(change.key)
-
-
-def _kept(tree: JsonObject) -> JsonObject:
-    """What is kept of a GitSource: all but the managers' entries."""
-    metadata = {key: value for key, value in object_at(tree, "metadata").items() if key != "managedFields"}
-    return {**tree, "metadata": metadata}
-
-
-def _asks(tree: JsonObject) -> tuple[object, ...]:
-    """The parts that a person changes."""
-    metadata = object_at(tree, "metadata")
-    return (
-        text_at(metadata, "uid"),
-        metadata.get("generation"),
-        text_at(metadata, "deletionTimestamp"),
-        text_at(metadata, "annotations", ANNOTATION_REQUESTED_AT),
-    )

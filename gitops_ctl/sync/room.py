@@ -4,14 +4,13 @@ Woken by a Sync that changes, by a source that accepts a revision, and by object
 also ends a pass that is at work on an older one (H01, H02).
 """
 
-import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT
+from gitops_ctl.api.watched import asked_of, without_managers
 from gitops_ctl.core.conditions import condition_of
 from gitops_ctl.core.ids import NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, text_at
@@ -25,7 +24,7 @@ from gitops_ctl.sync.clusters import Clusters
 from gitops_ctl.sync.controller import SyncController
 from gitops_ctl.sync.listing import Listing, Load
 from gitops_ctl.sync.model import OwnerId
-from gitops_ctl.sync.world import SYNC, Emit, Syncs, World, kept_of
+from gitops_ctl.sync.world import SYNC, Emit, Syncs, World
 from gitops_ctl.trust.provenance import AcceptedRevisions
 
 
@@ -64,7 +63,7 @@ class SyncRoom:
         self._revisions = revisions
         self._load = load
         self._informer = Informer(
-            client, SYNC, trim=kept_of, namespace=self._options.namespace, timing=self._options.timing
+            client, SYNC, trim=without_managers, namespace=self._options.namespace, timing=self._options.timing
         )
         self.syncs = Syncs(self._informer.cache)
         queue: WorkQueue[NamespacedName] = WorkQueue(
@@ -117,17 +116,7 @@ class SyncRoom:
         """Work until `stop`; passes that run then are finished, and their inventories written."""
         reconcile = SyncController(self.world).reconcile
         controller = Controller("sync", self.queue, reconcile, workers=self._options.workers, pace=self._options.pace)
-        watching = asyncio.create_task(self._informer.run(), name="informer syncs")
-        try:
-            settled = asyncio.ensure_future(self._informer.settled.wait())
-            closed = asyncio.ensure_future(self.queue.closed.wait())
-            await asyncio.wait({settled, closed}, return_when=asyncio.FIRST_COMPLETED)
-            settled.cancel()
-            closed.cancel()
-            await controller.run()
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+        await controller.run_over(self._informer)
 
     def stop(self) -> None:
         """Begin no further pass; a pass at work finishes its objects and ends."""
@@ -148,7 +137,7 @@ class SyncRoom:
     def _changed(self, change: Change[JsonObject]) -> None:
         old = change.old.value if change.old is not None else None
         new = change.new.value if change.new is not None else None
-        if old is None or new is None or _asks(old) != _asks(new):
+        if old is None or new is None or asked_of(old) != asked_of(new):
             self.wake(change.key)
         if new is None or _shows(old or {}) != _shows(new):
             self._wake_dependents(change.key)
@@ -158,17 +147,6 @@ class SyncRoom:
             tree = self._informer.cache.get(other) or {}
             if other.namespace == key.namespace and key.name in list_at(tree, "spec", "dependsOn"):
                 self.wake(other)
-
-
-def _asks(tree: JsonObject) -> tuple[object, ...]:
-    """The parts of a Sync that a person changes; our own status writes are none of them."""
-    metadata = object_at(tree, "metadata")
-    return (
-        text_at(metadata, "uid"),
-        metadata.get("generation"),
-        text_at(metadata, "deletionTimestamp"),
-        text_at(metadata, "annotations", ANNOTATION_REQUESTED_AT),
-    )
 
 
 def _shows(tree: JsonObject) -> tuple[object, ...]:

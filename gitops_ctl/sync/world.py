@@ -9,7 +9,7 @@ from gitops_ctl.api.names import GROUP, VERSION
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject, object_at
+from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.cache import Cache
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.transport import KubeClient
@@ -22,12 +22,6 @@ SYNC: Final = Resource(GroupVersionKind(GROUP, VERSION, "Sync"), "syncs", namesp
 
 Emit = Callable[[JsonObject, str, str, str], None]
 """Says that something happened: the object, Normal or Warning, the reason, a note."""
-
-
-def kept_of(tree: JsonObject) -> JsonObject:
-    """What the manager keeps of a Sync: all but the managers' entries."""
-    metadata = {key: value for key, value in object_at(tree, "metadata").items() if key != "managedFields"}
-    return {**tree, "metadata": metadata}
 
 
 class Syncs:

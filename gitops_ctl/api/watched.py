@@ -1,0 +1,21 @@
+"""What a controller keeps of one of our own objects, and which of its changes a person made."""
+
+from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT
+from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
+
+
+def without_managers(tree: JsonObject) -> JsonObject:
+    """The object without its managedFields: what an informer of our kinds keeps."""
+    metadata = {key: value for key, value in object_at(tree, "metadata").items() if key != "managedFields"}
+    return {**tree, "metadata": metadata}
+
+
+def asked_of(tree: JsonObject) -> tuple[object, ...]:
+    """The parts that a person changes; two versions with equal parts differ in what we wrote ourselves at most."""
+    metadata = object_at(tree, "metadata")
+    return (
+        text_at(metadata, "uid"),
+        metadata.get("generation"),
+        text_at(metadata, "deletionTimestamp"),
+        text_at(metadata, "annotations", ANNOTATION_REQUESTED_AT),
+    )
