@@ -74,6 +74,7 @@ class _Memory:
     """What is remembered about one source between passes; a restart begins with the status alone.
 
     Attributes:
+        poked, hinted: somebody asked for a poll; the pass at work answers that.
         judged: inputs of the last verdict that does not clear by itself; the same inputs are not judged twice.
         lease: keeps the generation of the copy that the Syncs read.
         since_s: boot clock of the last successful poll, or of the first pass.
@@ -87,6 +88,7 @@ class _Memory:
     failures: int = 0
     poll_due_s: float = 0.0
     poked: bool = False
+    hinted: bool = False
     since_s: float = 0.0
     judged: tuple[object, ...] = ()
     progress_s: float = float("-inf")
@@ -148,7 +150,7 @@ class SourceController:
         requested = text_at(tree, "metadata", "annotations", ANNOTATION_REQUESTED_AT)
         if not self._is_due(memory, generation=generation, requested=requested):
             return max(0.0, memory.poll_due_s - self._ports.clock.boot_s())
-        memory.poked, memory.generation = False, generation
+        memory.hinted, memory.poked, memory.generation = memory.poked, False, generation
         facts = self._remembered(source, memory=memory, requested=requested)
         found, delay_s = await self._attempt(key, source=source, memory=memory, facts=facts)
         try:
@@ -252,20 +254,30 @@ class SourceController:
         request = await self._fetch_request(source)
         if source.spec.suspend:
             return await self._again(source, request, memory=memory, facts=facts)
-        tip = await self._ports.git.resolve(request)
-        if tip.commit is None:
-            ref = request.ref.full
-            raise NotFound(f"the server has no {ref}", code=ErrorCode.REF_NOT_FOUND, subject=request.url.display)
-        facts = observe(facts, commit=tip.commit, now=self._ports.clock.wall())
-        if memory.judged == (memory.generation, tip.commit, tip.tag, VERIFIER_VERSION):
-            memory.since_s = self._ports.clock.boot_s()
-            return _Pass(facts)
+        # A push was announced: the fetch asks for the ref as well, and a process less is started.
+        if not memory.hinted:
+            tip = await self._ports.git.resolve(request)
+            if tip.commit is None:
+                ref = request.ref.full
+                raise NotFound(f"the server has no {ref}", code=ErrorCode.REF_NOT_FOUND, subject=request.url.display)
+            facts = observe(facts, commit=tip.commit, now=self._ports.clock.wall())
+            if self._is_judged(memory, tip):
+                return _Pass(facts)
         fetched = await self._ports.git.fetch(request)
         memory.since_s = self._ports.clock.boot_s()
         request = await self._collected(source, request, facts=facts)
         tip = RemoteTip(fetched.tip, fetched.tag)
         facts = observe(facts, commit=fetched.tip, now=self._ports.clock.wall())
+        if self._is_judged(memory, tip):
+            return _Pass(facts)
         return await self._judge(source, request, tip=tip, memory=memory, facts=facts)
+
+    def _is_judged(self, memory: _Memory, tip: RemoteTip) -> bool:
+        """Whether the last verdict is about this tip, under the same conditions; the poll was a success then."""
+        known = memory.judged == (memory.generation, tip.commit, tip.tag, VERIFIER_VERSION)
+        if known:
+            memory.since_s = self._ports.clock.boot_s()
+        return known
 
     @staticmethod
     def _inputs(generation: int, facts: Facts, judged: Judged) -> tuple[object, ...]:

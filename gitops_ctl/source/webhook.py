@@ -85,6 +85,30 @@ class DeliveryPace:
         return True
 
 
+class PacedTrigger:
+    """Triggers now, or when the pace admits it: a push that follows another one closely may be the last for long."""
+
+    def __init__(self, trigger: Trigger, *, clock: Clock) -> None:
+        self._trigger = trigger
+        self._clock = clock
+        self._pace = DeliveryPace()
+        self._later: dict[NamespacedName, asyncio.TimerHandle] = {}
+
+    def __call__(self, source: NamespacedName) -> None:
+        now_s = self._clock.boot_s()
+        if self._pace.admits(source, now_s=now_s):
+            if (waiting := self._later.pop(source, None)) is not None:
+                waiting.cancel()
+            self._trigger(source)
+        elif source not in self._later:
+            delay_s = self._pace.rest_s(source, now_s=now_s)
+            self._later[source] = asyncio.get_running_loop().call_later(delay_s, self._again, source)
+
+    def _again(self, source: NamespacedName) -> None:
+        del self._later[source]
+        self(source)
+
+
 async def read_limited(request: web.Request, *, limit_bytes: int) -> bytes | None:
     """The body, or None as soon as it is longer than the limit: no more is read than that."""
     declared = request.content_length
@@ -104,23 +128,7 @@ def webhook_app(*, secret_of: SecretOf, trigger: Trigger, clock: Clock) -> web.A
     Answers: 202 the source is polled now (or when a second has passed since its last poll), 200 an event that is no push, 401 no valid
     signature or no such source, 408 the body did not come in time, 413 the body is too long.
     """
-    pace = DeliveryPace()
-    later: dict[NamespacedName, asyncio.TimerHandle] = {}
-
-    def poll(source: NamespacedName) -> None:
-        """Now, or at the end of the second: a push that follows another one closely may be the last for long."""
-        now_s = clock.boot_s()
-        if pace.admits(source, now_s=now_s):
-            if (waiting := later.pop(source, None)) is not None:
-                waiting.cancel()
-            trigger(source)
-        elif source not in later:
-            delay_s = pace.rest_s(source, now_s=now_s)
-            later[source] = asyncio.get_running_loop().call_later(delay_s, poll_again, source)
-
-    def poll_again(source: NamespacedName) -> None:
-        del later[source]
-        poll(source)
+    poll = PacedTrigger(trigger, clock=clock)
 
     async def deliver(request: web.Request) -> web.Response:
         source = NamespacedName(request.match_info["namespace"], request.match_info["name"])
