@@ -96,3 +96,10 @@ def test_X07_a_back_dated_commit_by_a_revoked_key_is_refused(tmp_path: Path, tea
     story = Story.begin(tmp_path / "revoked", team.policy(revoked=revoked))
     story.repo.commit({A: config_map("a")}, signer=team["ann"], date=NOW - timedelta(days=300))
     assert story.judge().verdict == "RevokedSigner"
+
+
+def test_a_tip_that_is_no_readable_commit_spoils_no_later_pass(story: Story, team: Team) -> None:
+    broken = story.repo.write_object("commit", b"no tree\n\nodd\n")
+    assert story.judge(broken).verdict == "MalformedObject"
+    tip = story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    assert story.judge(tip).accepted == tip

@@ -1,9 +1,13 @@
 """A source that follows a tag: commits and the annotated tag object are both judged (faults X03, X08)."""
 
+from datetime import timedelta
+from pathlib import Path
+
 import pytest
 
-from gitops_ctl.trust.chain import RangeVerdict
-from tests.support.trust import Story, Team, config_map
+from gitops_ctl.core.clock import to_rfc3339
+from gitops_ctl.trust.chain import RangeVerdict, VerdictCache
+from tests.support.trust import NOW, Story, Team, config_map, person, ssh_line
 
 A = "clusters/a.yaml"
 
@@ -75,3 +79,52 @@ def test_a_moved_tag_obeys_the_rewind_guard(story: Story, team: Team) -> None:
     moved = story.repo.tag("v1", target=first, signer=team["adm"])
     verdict = story.judge(first, ref="refs/tags/v1", tag=moved)
     assert (verdict.verdict, verdict.accepted) == ("HistoryRewritten", second)
+
+
+def _releasing(tmp_path: Path, team: Team, **limits: object) -> Story:
+    """A source whose tags may be signed by `rel`, with a limited key; ann writes."""
+    people = [
+        person("rel", {"ssh": ssh_line(team["rel"]), **limits}),
+        *(person(name, team[name]) for name in ("ann", "bob", "adm")),
+    ]
+    roles = {"author": ["ann"], "approver": ["bob"], "admin": ["adm", "rel"]}
+    return Story.begin(tmp_path / "releasing", team.policy(roles, people=people))
+
+
+def test_X07_a_tag_is_judged_at_its_own_first_sight_and_not_at_that_of_its_commit(tmp_path: Path, team: Team) -> None:
+    story = _releasing(tmp_path, team, validUntil=to_rfc3339(NOW + timedelta(hours=1)))
+    story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    assert _judge(story, story.repo.tag("v1", signer=team["stranger"])).verdict == "UnknownSigner"
+    story.now = NOW + timedelta(hours=2)
+    refused = _judge(story, story.repo.tag("v1", signer=team["rel"])).refused
+    assert refused is not None
+    assert "rel was valid only until" in refused.message
+
+
+def test_a_tag_that_was_seen_in_time_stays_good_after_its_key_has_expired(tmp_path: Path, team: Team) -> None:
+    story = _releasing(tmp_path, team, validUntil=to_rfc3339(NOW + timedelta(hours=1)))
+    tip = story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    tag = story.repo.tag("v1", signer=team["rel"])
+    assert _judge(story, tag).accepted == tip
+    story.now, story.cache = NOW + timedelta(days=30), VerdictCache()
+    assert _judge(story, tag).verdict == "Accepted"
+
+
+def test_the_commits_of_a_tag_are_first_seen_with_the_tag(tmp_path: Path, team: Team) -> None:
+    people = [
+        person("ann", {"ssh": ssh_line(team["ann"]), "validUntil": to_rfc3339(NOW + timedelta(hours=1))}),
+        *(person(name, team[name]) for name in ("bob", "adm")),
+    ]
+    roles = {"author": ["ann"], "approver": ["bob"], "admin": ["adm"]}
+    story = Story.begin(tmp_path / "seen", team.policy(roles, people=people))
+    tip = story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    assert _judge(story, story.repo.tag("v1", signer=team["stranger"])).verdict == "UnknownSigner"
+    story.now = NOW + timedelta(days=30)
+    assert _judge(story, story.repo.tag("v1", signer=team["adm"])).accepted == tip
+
+
+def test_the_way_back_from_a_refused_tag_is_said_with_the_commands_for_a_tag(story: Story, team: Team) -> None:
+    story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    refused = _judge(story, story.repo.tag("v1")).refused
+    assert refused is not None
+    assert f"git tag --force --sign v1 {story.root.commit} && git push --force origin refs/tags/v1" in refused.message
