@@ -34,10 +34,15 @@ MESSAGE_LIMIT: Final = 1000
 _CONFLICT_MANAGER = re.compile(r'conflict with "([^"]*)"')
 _UNKNOWN = re.compile(r'unknown field "([^"]+)"')
 _IMMUTABLE = re.compile(
-    r"immutable|may not change once set|can ?not (?:be changed|change)|may not be changed|updates to .* are forbidden"
+    r"immutable|may not change (?:once set|fields other than)|can ?not (?:be changed|change)|may not be changed"
+    r"|updates to .* are forbidden"
 )
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+"""Values and names in the text of a cause; they say nothing about why it is refused."""
 _TYPED_PATCH = "failed to create typed patch object"
 _NOT_CONVERTED = "failed to convert new object"
+_DROPPED_VERSION = "to an invalid group/version"
+"""The managers' entries of the stored object name a version that is gone (S11); no repetition cures that."""
 _VALUE_FREE = (
     _TYPED_PATCH,
     _NOT_CONVERTED,
@@ -114,6 +119,7 @@ class ServerRefused(Refused):
         fields: paths that the server named, in its order; empty when it named none.
         immutable_fields: those of `fields` that may not change in place.
         status: HTTP code of the answer.
+        dropped_version: an entry in the object's `managedFields` names a version that is not served any more.
     """
 
     def __init__(
@@ -123,12 +129,14 @@ class ServerRefused(Refused):
         status: int,
         fields: tuple[str, ...] = (),
         immutable_fields: tuple[str, ...] = (),
+        dropped_version: bool = False,
         subject: str = "",
     ) -> None:
         super().__init__(message, subject=subject)
         self.status = status
         self.fields = fields
         self.immutable_fields = immutable_fields
+        self.dropped_version = dropped_version
 
 
 def classify(status: int, body: bytes, *, subject: str = "", retry_after_s: float | None = None) -> GitopsError:
@@ -160,9 +168,16 @@ class _Answer:
     def causes(self) -> Sequence[JsonObject]:
         return objects_at(self.tree, "details", "causes")
 
-    def refused(self, *, fields: tuple[str, ...] = (), immutable: tuple[str, ...] = ()) -> ServerRefused:
+    def refused(
+        self, *, fields: tuple[str, ...] = (), immutable: tuple[str, ...] = (), dropped_version: bool = False
+    ) -> ServerRefused:
         return ServerRefused(
-            self.message, status=self.status, fields=fields, immutable_fields=immutable, subject=self.subject
+            self.message,
+            status=self.status,
+            fields=fields,
+            immutable_fields=immutable,
+            dropped_version=dropped_version,
+            subject=self.subject,
         )
 
 
@@ -196,6 +211,8 @@ def _longer(header_s: float | None, detail_s: int) -> float | None:
 def _failed(answer: _Answer) -> GitopsError:
     if any(text in answer.message for text in (_TYPED_PATCH, _NOT_CONVERTED)):
         return answer.refused(fields=tuple(_UNDECLARED.findall(answer.message)))
+    if _DROPPED_VERSION in answer.message:
+        return answer.refused(dropped_version=True)
     if answer.status == 501 or any(text in answer.message for text in _TOO_LARGE):
         return answer.refused()
     return Unavailable(answer.message, subject=answer.subject, retry_after_s=answer.retry_after_s)
@@ -213,8 +230,13 @@ def _refused(answer: _Answer) -> GitopsError:
         return ObjectReplaced(answer.message, subject=answer.subject)
     return answer.refused(
         fields=fields or tuple(_UNKNOWN.findall(answer.message)),
-        immutable=tuple(text_at(cause, "field") for cause in named if _IMMUTABLE.search(text_at(cause, "message"))),
+        immutable=tuple(text_at(cause, "field") for cause in named if _is_immutable(text_at(cause, "message"))),
     )
+
+
+def _is_immutable(said: str) -> bool:
+    """Whether a cause says that its field may not change; a value that holds such words does not count (S08)."""
+    return _IMMUTABLE.search(_QUOTED.sub('""', said)) is not None
 
 
 def _forbidden(answer: _Answer) -> GitopsError:

@@ -48,7 +48,8 @@ RECREATION_S: Final = 10.0
 OUTAGE: Final = 16
 """So many transient failures without one success in between mean that the server is away."""
 
-_DROPPED_VERSION: Final = "invalid group/version"
+TAKEOVERS: Final = 5
+"""How often the take-over from client-side tools is tried while somebody else writes to the object."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -187,7 +188,7 @@ class _Attempt:
 
     async def _apply(self, path: str, body: bytes, resource: Resource) -> Applied:
         try:
-            answer = await self._send(path, body)
+            answer = await self._send_migrated(path, body, resource)
         except FieldConflict as error:
             if not await self._may_force(error, path):
                 return self._conflict(error)
@@ -197,14 +198,21 @@ class _Attempt:
             if error.immutable_fields:
                 return await self._recreate(path, body, resource, error)
             raise
-        except Unavailable as error:
-            # The server cannot convert what the managers' entries name, and says so as a failure of its own (S11).
-            if _DROPPED_VERSION not in error.message or not await self._migrate(path, resource):
-                raise
-            answer = await self._send(path, body)
         if self.action.why is Why.NEW and needs_takeover(answer):
-            answer = await self._take_over(path, body, answer)
+            try:
+                answer = await self._take_over(path, body, answer)
+            except FieldConflict as error:
+                return self._conflict(error, retry=True)
         return Applied(self.action, self.target.view(self.action.desired, answer), took_from=self.took_from)
+
+    async def _send_migrated(self, path: str, body: bytes, resource: Resource) -> JsonObject:
+        """Apply; where the managers' entries name a version that is gone, after they were renamed (S11)."""
+        try:
+            return await self._send(path, body)
+        except ServerRefused as error:
+            if not error.dropped_version or not await self._migrate(path, resource):
+                raise
+        return await self._send(path, body)
 
     async def _send(self, path: str, body: bytes, *, force: bool = False) -> JsonObject:
         """Apply, with some patience for a path that is not served yet, and once more after a lost race."""
@@ -239,17 +247,21 @@ class _Attempt:
         ours = our_fields(live or EMPTY)
         return all(owns(ours, field) for field in others)
 
-    def _conflict(self, error: FieldConflict) -> Applied:
+    def _conflict(self, error: FieldConflict, *, retry: bool = False) -> Applied:
         fields = listed([f"{cause.field} of {cause.manager or 'another manager'}" for cause in error.causes])
-        return _held(self.action, ErrorCode.FIELD_CONFLICT, f"would take {fields}")
+        return _held(self.action, ErrorCode.FIELD_CONFLICT, f"would take {fields}", retry=retry)
 
     async def _take_over(self, path: str, body: bytes, answer: JsonObject) -> JsonObject:
+        """Make the fields of client-side tools ours and apply again, so that those go which Git does not declare."""
         client, account = self.target.client, self.target.account
-        try:
-            await client.patch_json(path, takeover_patch(answer), manager=FIELD_MANAGER, account=account)
-        except Conflict:
-            return answer  # somebody wrote in between: the entries are still there, and the next first apply takes them
-        return await self._send(path, body, force=True)
+        for _ in range(TAKEOVERS):
+            try:
+                await client.patch_json(path, takeover_patch(answer), manager=FIELD_MANAGER, account=account)
+            except Conflict:  # somebody wrote in between
+                answer = await client.get(path, account=account)
+                continue
+            return await self._send(path, body)
+        raise TransientError("is written to all the time: the fields of client-side tools could not be taken over")
 
     async def _migrate(self, path: str, resource: Resource) -> bool:
         """Rename dropped versions in the managers' entries; whether there was anything to rename."""

@@ -190,8 +190,14 @@ def _narrow(run: Pass, applies: Sequence[Apply]) -> None:
     refused = {item.id for item in run.applied if not item.transient and not item.retry}
     for action in applies:
         entry = run.entries.get(action.id)
-        if entry is not None and not entry.uid and action.id in refused:
+        if entry is not None and not entry.uid and action.id in refused and not _may_be_ours(run, action.desired):
             del run.entries[action.id]
+
+
+def _may_be_ours(run: Pass, desired: Desired) -> bool:
+    """Whether an apply that nobody saw succeed may have: before a kill, or before its reply was lost (R05)."""
+    seen = run.see(desired.id, desired.gvk)
+    return seen is not None and (isinstance(seen, Unseen) or seen.owner == desired.owner.mark(desired.id))
 
 
 async def _await_definitions(run: Pass, definitions: Sequence[Desired]) -> None:

@@ -90,6 +90,8 @@ def test_S05_a_field_that_the_server_does_not_know_is_final_and_named_although_t
         "Invalid value: []: may not change once set",
         "Invalid value: x: cannot change roleRef",
         "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden",
+        "Forbidden: updates to parameters are forbidden.",
+        "Forbidden: pod updates may not change fields other than `spec.containers[*].image`",
     ],
 )
 def test_immutable_fields_are_told_apart_from_invalid_ones(said: str) -> None:
@@ -98,6 +100,21 @@ def test_immutable_fields_are_told_apart_from_invalid_ones(said: str) -> None:
     assert isinstance(error, ServerRefused)
     assert error.fields == ("spec.selector", "spec.replicas")
     assert error.immutable_fields == ("spec.selector",)
+
+
+@pytest.mark.parametrize("value", ["immutable", "cannot change", 'a \\"immutable\\" thing'])
+def test_S08_a_refused_value_that_holds_the_words_is_not_an_immutable_field(value: str) -> None:
+    causes = [cause("metadata.labels", f'Invalid value: "{value}": a valid label must be alphanumeric')]
+    error = classify(422, answer(422, "Invalid", causes=causes), subject=APPLY)
+    assert isinstance(error, ServerRefused)
+    assert (error.fields, error.immutable_fields) == (("metadata.labels",), ())
+
+
+def test_S11_an_entry_of_a_version_that_is_gone_is_final_although_the_answer_is_500() -> None:
+    text = "request to convert CR to an invalid group/version: example.net/v1beta1"
+    error = classify(500, answer(500, "", text), subject=APPLY)
+    assert isinstance(error, ServerRefused)
+    assert error.dropped_version
 
 
 def test_the_longer_of_header_and_details_is_the_wait() -> None:

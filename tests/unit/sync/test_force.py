@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,6 +93,29 @@ async def test_our_marks_are_taken_back_together_with_a_change(site: Bench) -> N
     found = await site.get("configmaps", "n0000")
     assert found["data"] == {"key": "2"}
     assert found["metadata"]["annotations"]["gitops-ctl.dev/owner-id"].endswith(f":/ConfigMap:{site.namespace}/n0000")
+
+
+async def test_S03_the_take_over_from_client_side_tools_is_repeated_when_somebody_writes_in_between(
+    site: Bench,
+) -> None:
+    theirs: JsonObject = {"metadata": {"name": "n0000"}, "data": {"key": "1", "old": "x"}}
+    await site.admin.create(site.path("configmaps"), theirs, manager="kubectl-client-side-apply")
+    real = site.manager._exchange._once
+    between: list[str] = []
+
+    async def once(call: Any, authorization: str) -> bytes:
+        if call.verb == "patch" and "/configmaps/" in call.path and len(between) < 2:
+            between.append(call.path)
+            noise: JsonObject = {"metadata": {"annotations": {"example.net/beat": str(len(between))}}}
+            await site.admin.patch_merge(site.path("configmaps", "n0000"), noise, manager="somebody")
+        return await real(call, authorization)
+
+    site.manager._exchange._once = once  # type: ignore[method-assign]
+    site.push(site.config_maps(1))
+    await site.sync()
+    await site.until_ready()
+    assert len(between) == 2
+    assert (await site.get("configmaps", "n0000"))["data"] == {"key": "1"}
 
 
 async def test_only_what_the_inventory_says_was_applied_counts_as_declared_before() -> None:

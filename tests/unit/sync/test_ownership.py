@@ -3,6 +3,7 @@
 What was never ours is not deleted when its document leaves Git, and what is ours is not forgotten.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,33 @@ async def test_what_if_not_present_created_stays_ours_when_its_document_changes_
     site.push(delete=["once.yaml"])
     await site.until_ready()
     assert await site.get("configmaps", "once") is None
+
+
+async def test_R05_what_a_killed_process_applied_stays_known_although_the_next_apply_is_refused(site: Bench) -> None:
+    real = site.manager._exchange._once
+    applied = asyncio.Event()
+
+    async def once(call: Any, authorization: str) -> bytes:
+        answer = await real(call, authorization)
+        if call.verb == "apply" and "/configmaps/" in call.path:
+            applied.set()
+            await asyncio.Event().wait()
+        return answer
+
+    site.manager._exchange._once = once  # type: ignore[method-assign]
+    site.push(site.config_maps(1))
+    await site.sync(prune=PRUNE)
+    await applied.wait()
+    await site.kill()
+    site.manager._exchange._once = real  # type: ignore[method-assign]
+    site.push({"n0000.yaml": site.config_map("n0000").replace("key: '1'", "bad key!: '1'")})
+    await site.restart()
+    await site.until_held("ApplyRefused")
+    await site.until_idle()
+    assert [entry["name"] for entry in await site.inventory()] == ["n0000"]
+    site.push(delete=["n0000.yaml"])
+    await site.until_ready()
+    assert await site.get("configmaps", "n0000") is None
 
 
 async def defined(site: Bench, group: str) -> None:
