@@ -27,10 +27,13 @@ class Moment:
 
     Attributes:
         first_parent: in whose tree the consent must stand.
+        trusted: the commit of the first-parent line before the one that brings the change in; the same as `first_parent` for
+            a change on that line.  A consent that was used there is spent on every branch.
         first_seen: of the changing commit; the consent's `notAfter` must be later.
     """
 
     first_parent: str
+    trusted: str
     first_seen: datetime
 
 
@@ -59,7 +62,7 @@ def consenting(
         if not _is_about(consent, change=change, moment=moment):
             continue
         introduced = introducer_of(path, moment.first_parent)
-        if introduced is None or _is_spent(store, change=change, since=introduced.commit, until=moment.first_parent):
+        if introduced is None or _is_spent(store, change=change, since=introduced.commit, moment=moment):
             continue
         people.update(introduced.persons)
     return frozenset(people)
@@ -87,9 +90,12 @@ def _is_about(consent: ConsentDocument, *, change: Change, moment: Moment) -> bo
     )
 
 
-def _is_spent(store: ObjectStore, *, change: Change, since: str, until: str) -> bool:
+def _is_spent(store: ObjectStore, *, change: Change, since: str, moment: Moment) -> bool:
     """Whether the path had the resulting blob in any commit from the introduction of the consent on."""
-    for commit in (since, *commits_between(store, since, until)):
+    later = dict.fromkeys((since, *commits_between(store, since, moment.first_parent)))
+    if moment.trusted != moment.first_parent:
+        later |= dict.fromkeys(commits_between(store, since, moment.trusted))
+    for commit in later:
         entry = entry_at(store, store.links(commit).tree, change.path)
         if (entry.id if entry else NO_BLOB) == change.blob:
             return True

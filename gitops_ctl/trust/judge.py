@@ -310,7 +310,7 @@ class Judge:
         return consenting(
             self._store,
             change=replace(change, blob=blob),
-            moment=Moment(parents[0], self.scope.first_seen(who.changing)),
+            moment=Moment(parents[0], line.first_parent, self.scope.first_seen(who.changing)),
             documents=self._documents,
             introducer_of=introducer,
         )

@@ -190,3 +190,22 @@ def test_the_limit_is_compared_with_the_first_sight_of_the_changing_commit(story
     story.first_seen = story.first_seen.observed(story.repo.head(), at=NOW)
     story.now = NOW + timedelta(days=30)  # judged late, seen in time
     assert story.judge().verdict == "Accepted"
+
+
+def test_a_consent_that_was_spent_on_main_is_spent_on_a_branch_that_began_before(story: Story, team: Team) -> None:
+    before = config_map("a", x="before")
+    story.repo.commit({f"{FOLDER}/0.yaml": consent(before)}, signer=team["bob"])
+    story.repo.commit({A: before}, signer=team["ann"])
+    story.repo.commit({f"{FOLDER}/1.yaml": consent(WANTED)}, signer=team["bob"])
+    story.repo.branch("side")
+    again = story.repo.commit({A: WANTED}, signer=team["ann"], message="kept for later")
+    story.repo.switch("main")
+    story.repo.commit({A: WANTED}, signer=team["ann"])
+    story.repo.commit({f"{FOLDER}/2.yaml": consent(before)}, signer=team["bob"])
+    taken_back = story.repo.commit({A: before}, signer=team["ann"])
+    assert story.judge().accepted == taken_back
+    story.repo.merge("side", signer=team["ann"])
+    assert story.repo.git("show", f"HEAD:{A}") == WANTED.strip(), "the merge would bring it back"
+    refused = story.judge().refused
+    assert refused is not None
+    assert (refused.commit, refused.path, refused.reason) == (again, A, "PathNotAuthorised")
