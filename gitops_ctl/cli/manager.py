@@ -50,6 +50,9 @@ from gitops_ctl.trust.provenance import AcceptedRevisions
 
 LEASE_NAME = "gitops-ctl-manager"
 
+_CYCLE_SEARCH = (50_000, 20, 20)
+"""Objects that are made between two searches for cycles, and how often the older ones are searched too."""
+
 log = logger(__name__)
 
 
@@ -115,7 +118,9 @@ def manager(  # noqa: PLR0913  each is an option
         webhook=webhook_address,
         lease=lease_timing(lease_duration),
     )
-    gc.freeze()  # what was imported stays: the search for cycles need not walk it again and again
+    # What was imported stays, and trees hold no cycles: searching for them at every step costs more than all planning.
+    gc.freeze()
+    gc.set_threshold(*_CYCLE_SEARCH)
     return asyncio.run(run_manager(settings))
 
 
