@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupKind, ObjectId
 from gitops_ctl.documents.index import DocumentCache
 from gitops_ctl.documents.loader import Document, Loaded, LoadLimits
@@ -63,9 +64,20 @@ class BlobDocuments:
         Raises:
             NotFound, Refused: the blob cannot be read.
         """
+        return self._loaded_at(path, entry).documents
+
+    def adds_errors(self, change: PathChange) -> bool:
+        """Whether the new version has something unreadable that the old one had not: it may hold an object of somebody else."""
+        return bool(self._errors(change.path, change.new) - self._errors(change.path, change.old))
+
+    def _errors(self, path: str, entry: TreeEntry | None) -> set[tuple[ErrorCode, str, str, ObjectId | None]]:
+        problems = self._loaded_at(path, entry).problems
+        return {(each.code, each.message, each.pointer, each.object) for each in problems if each.is_error}
+
+    def _loaded_at(self, path: str, entry: TreeEntry | None) -> Loaded:
         if entry is None or not entry.is_file or not (is_document_name(path) or path == self._policy_path):
-            return ()
-        return self._loaded(path, entry.id).documents
+            return _NOTHING
+        return self._loaded(path, entry.id)
 
     def _loaded(self, path: str, blob: str) -> Loaded:
         if self._store.size(blob) > self._limits.file_bytes:
@@ -90,7 +102,7 @@ def changes_of(documents: BlobDocuments, paths: Iterable[PathChange], *, policy_
     for change in changed:
         if change.path == policy_path:
             found[Change(change.path, "trust", POLICY_KIND, None, (WHOLE,), blobs[change.path])] = None
-        elif change.path not in told or _needs_edit(change):
+        elif change.path not in told or _needs_edit(change) or documents.adds_errors(change):
             verb = "edit" if change.new is not None else "delete"
             for one in _kinds_of_file(documents, change):
                 found[Change(change.path, verb, one, None, (WHOLE,), blobs[change.path])] = None

@@ -81,10 +81,10 @@ CASES: dict[str, tuple[Mapping[str, str], Mapping[str, str], list[tuple[str, str
     "a file that is no document": ({}, {"a.txt": "x"}, [("a.txt", "edit", "")]),
     "a file that is no document goes": ({"a.txt": "x"}, {}, [("a.txt", "delete", "")]),
     "a file that cannot be read": ({}, {"a.yaml": "a: [\n"}, [("a.yaml", "edit", "")]),
-    "a document that can no longer be read has gone": (
+    "a document that can no longer be read has gone, and something else was written": (
         {"a.yaml": config_map("a")},
         {"a.yaml": "a: [\n"},
-        [("a.yaml", "delete", "ConfigMap")],
+        [("a.yaml", "delete", "ConfigMap"), ("a.yaml", "edit", "ConfigMap")],
     ),
     "a document hidden behind another suffix has gone": (
         {"a.yaml": config_map("a")},
@@ -150,6 +150,16 @@ TAUGHT: dict[str, tuple[str, str, list[str]]] = {
         rollout(plan={"a": 1}),
         rollout(plan={"a": 1}, approval={"x": 1}, note="n"),
         ["approve", "edit"],
+    ),
+    "an approval beside a document that cannot be read": (
+        rollout(plan={"a": 1}),
+        rollout(plan={"a": 1}, approval={"x": 1}) + "---\na: [\n",
+        ["approve", "edit"],
+    ),
+    "an approval beside a document that could not be read before either": (
+        rollout(plan={"a": 1}) + "---\na: [\n",
+        rollout(plan={"a": 1}, approval={"x": 1}) + "---\na: [\n",
+        ["approve"],
     ),
     "an approval that is taken back": (rollout(plan={}, approval={"x": 1}), rollout(plan={}), ["approve"]),
     "a number that becomes a truth": (rollout(plan={"a": 1}), rollout(plan={"a": True}), ["plan"]),
