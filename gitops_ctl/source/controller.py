@@ -43,7 +43,13 @@ from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions
 PROGRESS_EVERY_S: Final = 10.0
 """A long range writes its counters at most this often (gitops.md, section 12.2)."""
 
+TROUBLED: Final = 3
+"""Sources whose last pass failed that are tried at one time: servers that hang never hold every worker (promise P10)."""
+
+TROUBLED_S: Final = 1.0
+
 _NOT_TRUSTED: Final = ErrorCode.SOURCE_NOT_TRUSTED.reason
+_NOT_FOUND: Final = ErrorCode.SOURCE_NOT_FOUND.reason
 
 log = structlog.get_logger(__name__)
 
@@ -115,6 +121,7 @@ class SourceController:
         self._documents = documents
         self._allow_file = allow_file
         self._memories: dict[NamespacedName, _Memory] = {}
+        self._troubled = 0
 
     def poke(self, key: NamespacedName) -> None:
         """The next pass of this source polls, whatever its interval says."""
@@ -150,26 +157,40 @@ class SourceController:
         requested = text_at(tree, "metadata", "annotations", ANNOTATION_REQUESTED_AT)
         if not self._is_due(memory, generation=generation, requested=requested):
             return max(0.0, memory.poll_due_s - self._ports.clock.boot_s())
+        if memory.failures and self._troubled >= TROUBLED:
+            return TROUBLED_S
         memory.hinted, memory.poked, memory.generation = memory.poked, False, generation
         facts = self._remembered(source, memory=memory, requested=requested)
-        found, delay_s = await self._attempt(key, source=source, memory=memory, facts=facts)
+        troubled = int(memory.failures > 0)
+        self._troubled += troubled
         try:
+            found, delay_s = await self._attempt(key, source=source, memory=memory, facts=facts)
             await self._record(tree, source=source, facts=found.facts, memory=memory)
         except GitopsError:
             memory.poked = True
             raise
+        finally:
+            self._troubled -= troubled
         memory.facts = found.facts
-        if source.spec.trust is None and self._ports.revisions.state(key) != _NOT_TRUSTED:
-            self._ports.revisions.withdraw(key, reason=_NOT_TRUSTED)
-        if found.judged is not None and found.request is not None:
-            self._hand_over(tree, found, memory=memory)
-            memory.judged = () if found.facts.pending else self._inputs(generation, found.facts, found.judged)
+        self._deliver(key, tree, found, memory=memory)
         memory.poll_due_s = self._ports.clock.boot_s() + delay_s
         return delay_s
 
+    def _deliver(self, key: NamespacedName, tree: JsonObject, found: _Pass, *, memory: _Memory) -> None:
+        """Tell the Syncs what the pass means to them; only after the status holds it."""
+        revisions = self._ports.revisions
+        if not found.facts.trusted and revisions.state(key) != _NOT_TRUSTED:
+            revisions.withdraw(key, reason=_NOT_TRUSTED)
+        if found.judged is not None and found.request is not None:
+            self._hand_over(tree, found, memory=memory)
+            inputs = self._inputs(memory.generation, found.facts, found.judged)
+            memory.judged = () if found.facts.pending else inputs
+        elif revisions.get(key) is None and revisions.state(key) in ("", _NOT_FOUND):
+            revisions.withdraw(key, reason=ErrorCode.SOURCE_NOT_ACCEPTED.reason)
+
     def _forget(self, key: NamespacedName) -> None:
         memory = self._memories.pop(key, None)
-        self._ports.revisions.withdraw(key, reason=ErrorCode.SOURCE_NOT_FOUND.reason)
+        self._ports.revisions.withdraw(key, reason=_NOT_FOUND)
         if memory is not None and memory.lease is not None:
             memory.lease.close()
 

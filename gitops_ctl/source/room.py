@@ -38,7 +38,7 @@ class Options:
         require: raises LeadershipLost when the manager may not write any more.
     """
 
-    workers: int = 4
+    workers: int = 12
     namespace: str = ""
     allow_file: bool = False
     require: Callable[[], None] = lambda: None
@@ -60,6 +60,7 @@ class SourceRoom:
         options: Options | None = None,
     ) -> None:
         self._options = options or Options()
+        self._revisions = revisions
         self._informer = Informer(
             client, GIT_SOURCE, trim=without_managers, namespace=self._options.namespace, timing=self._options.timing
         )

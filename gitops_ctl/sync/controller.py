@@ -28,6 +28,9 @@ from gitops_ctl.trust.provenance import AcceptedRevision
 DEPENDENCY_S = 30.0
 """How often a unit that waits for another one looks by itself; usually that one wakes it."""
 
+SOURCE_S = 5.0
+"""How soon to look again for a source that this process knows nothing of; usually its first pass wakes the Sync."""
+
 
 class SyncController:
     """The reconcile function of the kind Sync; `world` is shared by all passes."""
@@ -97,6 +100,8 @@ class SyncController:
             memory.requested, memory.done = requested, ()
             return Outcome(suspended=True, requested=answered), None
         revision = self._revision(sync)
+        if revision is None:
+            return None, SOURCE_S
         if isinstance(revision, Outcome):
             memory.requested = requested
             return replace(revision, requested=answered), None
@@ -116,11 +121,15 @@ class SyncController:
     async def _progress(self, sync: Sync, tree: JsonObject, outcome: Outcome) -> None:
         await self._write(tree, sync, outcome)
 
-    def _revision(self, sync: Sync) -> AcceptedRevision | Outcome:
+    def _revision(self, sync: Sync) -> AcceptedRevision | Outcome | None:
+        """The revision to apply, or what to say without one; None while a new process has not looked at the source yet."""
         source = NamespacedName(sync.metadata.namespace, sync.spec.source_ref.name)
         found = self._world.listing.revisions.get(source)
         if found is None:
-            return Outcome(problem=_source_problem(source, self._world.listing.revisions.state(source)))
+            state = self._world.listing.revisions.state(source)
+            if not state and sync.status.conditions:
+                return None  # what the process before wrote stands until more is known (promise P8)
+            return Outcome(problem=_source_problem(source, state))
         if not found.trusted:
             return Outcome(problem=(ErrorCode.SOURCE_NOT_TRUSTED, f"GitSource {source} has no trust root"))
         if not found.effects_allowed:

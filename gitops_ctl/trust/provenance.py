@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import NamespacedName, ObjectId
 
 
@@ -77,6 +78,11 @@ class AcceptedRevisions:
         self._revisions: dict[NamespacedName, AcceptedRevision] = {}
         self._reasons: dict[NamespacedName, str] = {}
         self._callbacks: list[Callable[[NamespacedName], None]] = []
+        self._exists: Callable[[NamespacedName], bool] = lambda _source: True
+
+    def exists_by(self, exists: Callable[[NamespacedName], bool]) -> None:
+        """From now on `exists` tells whether there is such a source; before, each one may be."""
+        self._exists = exists
 
     def publish(self, revision: AcceptedRevision) -> None:
         """Make a revision the newest one of its source and tell the subscribers."""
@@ -94,7 +100,9 @@ class AcceptedRevisions:
         return self._revisions.get(source)
 
     def state(self, source: NamespacedName) -> str:
-        """Why there is no revision; empty when there is one, or nothing is known."""
+        """Why there is no revision; empty when there is one, or when the source was not looked at yet."""
+        if source not in self._revisions and not self._exists(source):
+            return ErrorCode.SOURCE_NOT_FOUND.reason
         return self._reasons.get(source, "")
 
     def subscribe(self, callback: Callable[[NamespacedName], None]) -> None:
