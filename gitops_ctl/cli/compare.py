@@ -27,12 +27,13 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.errors import BlockedError, GitopsError, NotFound, TerminalError
 from gitops_ctl.core.ids import GroupKind, NamespacedName, ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, text_at
 from gitops_ctl.kube.answers import FieldConflict, KindNotServed, NamespaceMissing, ServerRefused
 from gitops_ctl.kube.mapper import Discovery
 from gitops_ctl.sync.apply import encoded_body
 from gitops_ctl.sync.cluster import LiveCluster
-from gitops_ctl.sync.digestview import view_of
+from gitops_ctl.sync.digestview import our_fields, view_of
+from gitops_ctl.sync.fieldpath import owns
 from gitops_ctl.sync.listing import Listing
 from gitops_ctl.sync.model import UNSEEN, Desired, DesiredState, Entry, Mode, OwnerId, Seen
 from gitops_ctl.sync.prune import PruneFacts, PruneSpec, Survivors, candidates, guard, survivors
@@ -166,7 +167,7 @@ class _Comparing:
         try:
             return compared_item(desired, live, await self._dry_run(path, desired))
         except FieldConflict as error:
-            if not self._may_force(desired):
+            if not self._may_force(desired, live, error):
                 return _conflict(desired, error)
             return compared_item(desired, live, await self._dry_run(path, desired, force=True))
         except ServerRefused as error:
@@ -179,10 +180,13 @@ class _Comparing:
         body = encoded_body(desired)
         return await client.apply(path, body, manager=FIELD_MANAGER, force=force, dry_run=True, account=account)
 
-    def _may_force(self, desired: Desired) -> bool:
-        """Whether the manager would take the fields: by mode, or because it applied exactly this before (drift)."""
+    def _may_force(self, desired: Desired, live: JsonObject | None, error: FieldConflict) -> bool:
+        """Whether the manager would take the fields: by mode, because they are drift, or because they are ours as well."""
         entry = self._question.entries.get(desired.id)
-        return desired.mode is Mode.OVERRIDE or (entry is not None and entry.declared == desired.digest)
+        if desired.mode is Mode.OVERRIDE or (entry is not None and entry.declared == desired.digest):
+            return True
+        ours = our_fields(live or EMPTY)
+        return all(owns(ours, cause.field) for cause in error.causes)
 
     async def _stranger(self, desired: Desired, live: JsonObject) -> Item | None:
         """The item of an object that another Sync has and still asks for."""

@@ -83,7 +83,7 @@ def up(  # noqa: PLR0913 - each is an option
     write_result(_result(state), form=output)
     if output in (Format.TABLE, Format.WIDE):
         kubectl = "kubectl" if shutil.which("kubectl") else state.kubectl or "kubectl"
-        first = "gitops-ctl bootstrap URL -n NAMESPACE" if state.manager else f"{kubectl} get namespaces"
+        first = "gitops-ctl bootstrap URL -n NAMESPACE --no-install" if state.manager else f"{kubectl} get namespaces"
         click.echo(f"\nnext:\n  export KUBECONFIG={state.kubeconfig}\n  {first}\n  gitops-ctl down")
 
 

@@ -6,6 +6,8 @@ In scope: what they say about real objects.  Out of scope: the pure parts (tests
 import asyncio
 import base64
 import json
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,42 @@ async def test_status_lists_held_objects_with_their_place(world: Product, desk: 
     assert done.code == 1
     held = f"  ConfigMap/{world.namespace}/broken (site/broken.yaml:7): DocumentInvalid: "
     assert any(line.startswith(held) for line in done.out.splitlines())
+
+
+async def test_status_watch_shows_each_change_and_ends_with_ctrl_c(
+    world: Product, control_plane: ControlPlaneHandle
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *(
+            "-m",
+            "gitops_ctl",
+            "status",
+            "--watch",
+            "-n",
+            world.namespace,
+            "--kubeconfig",
+            str(control_plane.kubeconfig),
+        ),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        await _line_with(process.stdout, world.root[:12])
+        commit = world.push({"site/base.yaml": config_map("base", "2")})
+        await _line_with(process.stdout, commit[:12])
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 30) == 130
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _line_with(stream: asyncio.StreamReader, text: str) -> None:
+    async with asyncio.timeout(60):
+        while text not in (line := (await stream.readline()).decode()):
+            assert line, "the command ended"
 
 
 async def test_explain_in_the_checkout_names_file_commit_signer_and_rule(world: Product, desk: Desk) -> None:

@@ -12,13 +12,17 @@ from typing import Any
 
 import pytest
 
+from gitops_ctl.api.names import POLICY_PATH
 from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.transport import KubeClient
 from tests.support.cli import Done, run_cli
 from tests.support.cluster import ControlPlaneHandle
+from tests.support.git_repos import RepoBuilder
 from tests.support.processes import is_running, processes_of
-from tests.support.sync_cluster import until
+from tests.support.product import ADMIN, PLATFORM, config_map, make_keys, policy_text
+from tests.support.sync_cluster import RIGHTS, until
 
 pytestmark = pytest.mark.cluster
 
@@ -90,6 +94,34 @@ async def test_up_installs_the_product_and_runs_its_manager_until_down(local: Lo
     assert await local.holder() != leader, "the Lease was not released"
     await until(leads, what="the next manager leads")
     assert is_running(again["manager"])
+
+
+async def test_up_and_bootstrap_take_a_repository_of_this_machine_to_applied_objects(
+    local: Local, tmp_path: Path
+) -> None:
+    keys = make_keys(tmp_path, (PLATFORM, ADMIN))
+    repo = RepoBuilder(tmp_path / "repo")
+    document = config_map("base").replace("name: base", "name: base\n  namespace: team")
+    files = {POLICY_PATH: policy_text(keys, people=(PLATFORM, ADMIN)), "site/base.yaml": document}
+    repo.commit(files, author=f"{ADMIN} <{ADMIN}@example.net>", signer=keys[ADMIN])
+    state = await local.up()
+    kubeconfig = Path(state["kubeconfig"])
+    arguments = ["bootstrap", repo.url, "--allow-file-url", "-n", "team", "--path", "site", "--no-install"]
+    done = await run_cli(*arguments, kubeconfig=kubeconfig, typed="y\n")
+    assert done.code == 0, done.err
+    config = await load_cluster(kubeconfig, allow_exec=False)
+    async with KubeClient(config, component="tests", clock=SystemClock()) as client:
+        account: JsonObject = {"kind": "ServiceAccount", "name": "gitops-ctl-sync", "namespace": "team"}
+        rights: Any = {**RIGHTS, "metadata": {"name": "team"}, "subjects": [account]}
+        await client.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", rights)
+
+    async def is_ready() -> bool:
+        return (await run_cli("status", "-n", "team", kubeconfig=kubeconfig)).code == 0
+
+    await run_cli("reconcile", "gsync/main", "-n", "team", kubeconfig=kubeconfig)
+    await until(is_ready, what="source and Sync are ready")
+    same = await run_cli("diff", "-n", "team", kubeconfig=kubeconfig, cwd=repo.path)
+    assert (same.code, same.out.splitlines()[-1]) == (0, "team/main: 1 same")
 
 
 async def test_kill_9_of_the_supervisor_takes_the_manager_along_and_one_that_ends_is_started_again(
