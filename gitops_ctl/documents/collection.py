@@ -31,6 +31,7 @@ class DocumentSet:
         warnings: warnings, in reading order.
         hidden: files that are left out by `.gitops-ctlignore`, by path.
         hidden_ids: the objects that these files declare: kept, never pruned for being hidden (gitops.md, section 5.1).
+        hidden_broken: hidden files of which not every document could be read, so that they may declare more.
         git_only: trust policies and consents; checked, never applied.
     """
 
@@ -41,6 +42,7 @@ class DocumentSet:
     warnings: tuple[Problem, ...] = ()
     hidden: tuple[str, ...] = ()
     hidden_ids: frozenset[ObjectId] = frozenset()
+    hidden_broken: frozenset[str] = frozenset()
     git_only: tuple[Document, ...] = ()
 
     @cached_property
@@ -114,6 +116,7 @@ def assemble(
     """Load the documents among the entries and put them together; `control` are trust policy and consents."""
     selection = select_documents(entries, path=path, read=reader.read)
     loaded = [reader.load(entry) for entry in (*selection.files, *control)]
+    hidden = {entry.path: reader.load(entry) for entry in selection.hidden}
     found = [document for one in loaded for document in one.documents]
     documents, repeated = split_repeated([document for document in found if not _is_git_only(document)])
     problems = in_reading_order(
@@ -125,8 +128,11 @@ def assemble(
         documents=documents,
         problems=tuple(problem for problem in problems if problem.is_error),
         warnings=tuple(problem for problem in problems if not problem.is_error),
-        hidden=tuple(entry.path for entry in selection.hidden),
-        hidden_ids=frozenset(document.id for entry in selection.hidden for document in reader.load(entry).documents),
+        hidden=tuple(hidden),
+        hidden_ids=frozenset(document.id for one in hidden.values() for document in one.documents),
+        hidden_broken=frozenset(
+            file for file, one in hidden.items() if any(problem.is_error for problem in one.problems)
+        ),
         git_only=tuple(document for document in found if _is_git_only(document)),
     )
 

@@ -68,6 +68,7 @@ def desired_state(
         objects=builder.objects,
         held=tuple(builder.held.values()),
         hidden=frozenset(builder.located(item) for item in documents.hidden_ids),
+        hidden_files=documents.hidden_broken,
         broken_files={name: _unreadable(problem) for name, problem in documents.unreadable.items()},
         complete=complete,
         unit_held=unit.hold_unit and not complete,

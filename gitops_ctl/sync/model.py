@@ -151,6 +151,7 @@ class DesiredState:
     Attributes:
         held: objects that a document error or a missing condition holds; they are not in `objects`.
         hidden: identities whose file is ignored: kept, never pruned for that.
+        hidden_files: ignored files that may hold more identities than could be read.
         broken_files: files that could not be read, with the reason; what came from them is held.
         complete: no document of the unit has an error; prune needs it.
         unit_held: nothing of the unit may be applied (`onDocumentError: HoldUnit`).
@@ -161,6 +162,7 @@ class DesiredState:
     objects: Mapping[ObjectId, Desired]
     held: tuple[Held, ...] = ()
     hidden: frozenset[ObjectId] = frozenset()
+    hidden_files: frozenset[str] = frozenset()
     broken_files: Mapping[str, Held] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     complete: bool = True

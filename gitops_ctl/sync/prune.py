@@ -81,13 +81,14 @@ class PruneFacts:
 
 def candidates(state: DesiredState, entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """Entries that no document, no hidden file and no broken file stands behind."""
-    lists = state.lists
-    return tuple(entry for entry in entries if entry.id not in lists and entry.file not in state.broken_files)
+    lists, kept_files = state.lists, state.broken_files.keys() | state.hidden_files
+    return tuple(entry for entry in entries if entry.id not in lists and entry.file not in kept_files)
 
 
 def hidden_entries(state: DesiredState, entries: Mapping[ObjectId, Entry]) -> tuple[ObjectId, ...]:
     """Applied objects whose file is ignored now; kept and listed as `HiddenInGit`."""
-    return tuple(sorted(item for item in state.hidden if item in entries))
+    unread = (item for item, entry in entries.items() if entry.file in state.hidden_files and item not in state.objects)
+    return tuple(sorted({*unread, *(item for item in state.hidden if item in entries)}))
 
 
 def ignored_entries(state: DesiredState, entries: Mapping[ObjectId, Entry]) -> tuple[ObjectId, ...]:

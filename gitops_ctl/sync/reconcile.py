@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE
 from gitops_ctl.api.sync import Sync
@@ -313,6 +313,7 @@ async def _apply(job: _Work, run: Pass, planned: Plan) -> None:
         text = f"applying {found.revision.commit}"
         await found.progress(found.sync, found.tree, Outcome(revision=found.revision.commit, progress=text))
     await converge(run, planned.applies)
+    await _note_moves(run)
     job.unsure = any(item.transient for item in run.applied)
     for item in run.held.values():
         retry = job.memory.retries.get(item.id)
@@ -320,6 +321,18 @@ async def _apply(job: _Work, run: Pass, planned: Plan) -> None:
             job.sooner(retry.due_s - job.now_s)
         elif item.code in (ErrorCode.DEPENDENCY_NOT_READY, ErrorCode.OWNED_ELSEWHERE):
             job.sooner(30.0)
+
+
+async def _note_moves(run: Pass) -> None:
+    """Entries say from which file their objects come; what only moved to another file is not applied again."""
+    moved = {
+        item: replace(entry, file=desired.file)
+        for item, desired in run.state.objects.items()
+        if (entry := run.entries.get(item)) is not None and entry.file != desired.file
+    }
+    if moved:
+        run.entries.update(moved)
+        await run.save()
 
 
 async def _prune(job: _Work, run: Pass) -> Pruned:
@@ -339,7 +352,7 @@ async def _prune(job: _Work, run: Pass) -> Pruned:
             spec=PruneSpec(spec.enabled, spec.max_percent, spec.allow_empty, consent.value if consent else ""),
             own=NamespacedName(sync.metadata.namespace, sync.spec.service_account_name),
             live_uids=frozenset(run.entries[item].uid for item in state.objects if item in run.entries) - {""},
-            remaining=len(state.lists),
+            remaining=len(state.lists - state.hidden),
             consent_commit=consent.commit if consent else "",
         )
         pruned = await remove_unlisted(removal, found, memory=memory, total=len(run.entries))

@@ -106,6 +106,33 @@ async def test_R05_what_a_killed_process_applied_stays_known_although_the_next_a
     assert await site.get("configmaps", "n0000") is None
 
 
+async def test_an_object_of_a_hidden_file_that_cannot_be_read_is_kept_also_after_a_move(site: Bench) -> None:
+    site.push({"old.yaml": site.config_map("moved"), "there.yaml": site.config_map("there"), **site.config_maps(1)})
+    await site.sync(prune=PRUNE)
+    await site.until_ready()
+    site.push({"new.yaml": site.config_map("moved")}, delete=["old.yaml"])
+    await site.until_ready()
+    assert {entry["name"]: entry["file"] for entry in await site.inventory()}["moved"] == "new.yaml"
+    broken = "key: {{ .Values.key }}\n"
+    site.push({".gitops-ctlignore": "new.yaml\nthere.yaml\n", "new.yaml": broken, "there.yaml": broken})
+    status = await site.until_ready()
+    await site.until_idle()
+    assert status["counts"]["kept"] == 2
+    assert "HiddenInGit" in (await site.condition())["message"]
+    assert await site.get("configmaps", "moved")
+    assert await site.get("configmaps", "there")
+
+
+async def test_hidden_files_are_no_documents_to_the_guard_of_an_empty_set(site: Bench) -> None:
+    site.push({"hidden.yaml": site.config_map("hidden"), **site.config_maps(1)})
+    await site.sync(prune={"enabled": True})
+    await site.until_ready()
+    site.push({".gitops-ctlignore": "hidden.yaml\n"}, delete=["n0000.yaml"])
+    blocked = await site.until_reason("PruneBlocked")
+    assert "no document is left" in blocked["message"]
+    assert await site.get("configmaps", "n0000")
+
+
 async def defined(site: Bench, group: str) -> None:
     """A cluster-scoped kind Zone that is served."""
     await site.admin.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(group, "Cluster"))
