@@ -29,6 +29,9 @@ from gitops_ctl.git.tree import PathChange, entry_at, tree_changes
 MAX_CONTENT_BYTES: Final = 4 * 1024 * 1024
 """Larger files are not merged by content: the path is unresolved."""
 
+MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
+"""Merged texts that one replay remembers; the others are compared with both parents."""
+
 MAX_BASE_DEPTH: Final = 8
 """Merge bases of merge bases of merge bases …"""
 
@@ -64,17 +67,20 @@ class Three:
         return all(side is not None and side[0] in _REGULAR for side in (self.base, self.ours, self.theirs))
 
 
-def replay_merge(store: ObjectStore, ours: str, theirs: str, *, actual_tree: str) -> tuple[PathChange, ...]:
+def replay_merge(
+    store: ObjectStore, ours: str, theirs: str, *, actual_tree: str, texts: dict[str, bytes] | None = None
+) -> tuple[PathChange, ...]:
     """Differences between the merge as replayed and the tree that the merge commit has, sorted by path; empty when clean.
 
-    A change's `old` is what the replay gives at the path; for an unresolved path it is the first parent's file, or the
-    second parent's when the merge holds the first one's.
+    A change's `old` is what the replay gives at the path.  An unresolved path is compared with both parents: it has one
+    change for each of them whose file the merge does not hold.
 
     Args:
         store: where both commits are, with everything back to their merge bases.
         ours: first parent.
         theirs: second parent.
         actual_tree: tree of the merge commit.
+        texts: takes what the replay has merged by content and a change names as `old`, by blob id: no store has it.
 
     Raises:
         NotFound: HISTORY_UNAVAILABLE.
@@ -84,10 +90,13 @@ def replay_merge(store: ObjectStore, ours: str, theirs: str, *, actual_tree: str
     base = replay.base_tree((ours,), (theirs,), 0)
     sides = (store.links(ours).tree, store.links(theirs).tree)
     merged = replay.merge(base, *sides)
-    changes = {change.path: change for change in tree_changes(replay, merged, actual_tree)}
+    changes = set(tree_changes(replay, merged, actual_tree))
     for path in replay.unresolved:
         changes |= replay.own_choice(path, sides=sides, actual=actual_tree)
-    return tuple(changes[path] for path in sorted(changes))
+    if texts is not None:
+        wanted = {change.old.id for change in changes if change.old is not None}
+        texts.update({blob: text for blob, text in replay.texts.items() if blob in wanted})
+    return tuple(sorted(changes, key=lambda change: (change.path, change.old.id if change.old else "")))
 
 
 class _Replay:
@@ -95,6 +104,8 @@ class _Replay:
 
     def __init__(self, store: ObjectStore) -> None:
         self.unresolved: set[str] = set()
+        self.texts: dict[str, bytes] = {}
+        self._kept = 0
         self._store = store
         self._made: dict[str, tuple[RawEntry, ...]] = {EMPTY_TREE: ()}
 
@@ -126,22 +137,25 @@ class _Replay:
             entries[name] = self._merge_path(three, prefix + to_name(name))
         return self._keep(entries)
 
-    def own_choice(self, path: str, *, sides: tuple[str, str], actual: str) -> dict[str, PathChange]:
-        """What the merge commit holds at an unresolved path and below it, as changes of one of its parents."""
+    def own_choice(self, path: str, *, sides: tuple[str, str], actual: str) -> set[PathChange]:
+        """What the merge commit holds at an unresolved path and below it, as changes of each of its parents.
+
+        Of both, since a field that only the second parent changed would otherwise be set back unseen.
+        """
         held = entry_at(self._store, actual, path)
-        changes: dict[str, PathChange] = {}
-        for side in reversed(sides):
+        changes: set[PathChange] = set()
+        for side in sides:
             changes |= self._changes_at(path, entry_at(self._store, side, path), held)
         return changes
 
-    def _changes_at(self, path: str, old: TreeEntry | None, new: TreeEntry | None) -> dict[str, PathChange]:
+    def _changes_at(self, path: str, old: TreeEntry | None, new: TreeEntry | None) -> set[PathChange]:
         folder, slash, name = path.rpartition("/")
         trees = [
             self._keep({name.encode(): (b"%o" % entry.mode, bytes.fromhex(entry.id))} if entry else {})
             for entry in (old, new)
         ]
         found = tree_changes(self, trees[0], trees[1])
-        return {change.path: change for change in (replace(each, path=folder + slash + each.path) for each in found)}
+        return {replace(each, path=folder + slash + each.path) for each in found}
 
     def _by_name(self, *trees: str) -> Iterator[tuple[bytes, Three]]:
         sides = [{name: (mode, oid) for mode, name, oid in self.tree(tree)} for tree in trees]
@@ -178,7 +192,12 @@ class _Replay:
             return None
         if not result.automergeable:
             return None
-        return b"%o" % result.mode, bytes.fromhex(object_id_of("blob", result.contents.encode()))
+        text = result.contents.encode()
+        merged = object_id_of("blob", text)
+        self._kept += len(text)
+        if self._kept <= MAX_KEPT_BYTES:
+            self.texts[merged] = text
+        return b"%o" % result.mode, bytes.fromhex(merged)
 
     def _is_mergeable(self, blob_id: str) -> bool:
         # Content merged for a base exists in no repository.  pygit2 cuts a merged text at its first NUL byte.

@@ -57,6 +57,11 @@ class BlobDocuments:
         self._cache = cache
         self._policy_path = policy_path
         self._limits = LoadLimits()
+        self._lent: Mapping[str, bytes] = {}
+
+    def lend(self, texts: Mapping[str, bytes]) -> None:
+        """Blobs that no store has, by id, until the next call: what the replay of a merge made."""
+        self._lent = texts
 
     def of(self, path: str, entry: TreeEntry | None) -> Sequence[Document]:
         """Sound documents of the file; none for links, submodules, other suffixes and what is too large to read.
@@ -80,9 +85,12 @@ class BlobDocuments:
         return self._loaded(path, entry.id)
 
     def _loaded(self, path: str, blob: str) -> Loaded:
-        if self._store.size(blob) > self._limits.file_bytes:
+        lent = self._lent.get(blob)
+        if (self._store.size(blob) if lent is None else len(lent)) > self._limits.file_bytes:
             return _NOTHING
-        return self._cache.load(file=path, blob=blob, read=lambda: self._store.blob(blob), limits=self._limits)
+        return self._cache.load(
+            file=path, blob=blob, read=lambda: self._store.blob(blob) if lent is None else lent, limits=self._limits
+        )
 
 
 def changes_of(documents: BlobDocuments, paths: Iterable[PathChange], *, policy_path: str) -> tuple[Change, ...]:

@@ -205,23 +205,26 @@ class Judge:
         first = self._store.links(raw.parents[0]).tree
         if len(raw.parents) == 1:
             return tuple(tree_changes(self._store, first, raw.tree))
-        found = {
-            change.path: self._with_stored_old(change, tree=first)
-            for change in replay_merge(self._store, *raw.parents, actual_tree=raw.tree)
-        }
+        texts: dict[str, bytes] = {}
+        replayed = replay_merge(self._store, *raw.parents, actual_tree=raw.tree, texts=texts)
+        self._documents.lend(texts)
+        found = [each for change in replayed for each in self._with_readable_old(change, raw=raw, texts=texts)]
         path = self.scope.policy_path
         held = entry_at(self._store, raw.tree, path)
         sides = [entry_at(self._store, self._store.links(parent).tree, path) for parent in raw.parents]
-        if path not in found and held not in sides:
+        if held not in sides and all(change.path != path for change in found):
             # A policy that is neither parent's was read by nobody, however cleanly its text merged (A4).
-            found[path] = PathChange(path, sides[0], held)
-        return tuple(found[path] for path in sorted(found))
+            found.append(PathChange(path, sides[0], held))
+        return tuple(sorted(found, key=lambda change: change.path))
 
-    def _with_stored_old(self, change: PathChange, *, tree: str) -> PathChange:
-        """Text that only the replay has merged is in no store: the first parent's file takes its place, which judges more."""
-        if change.old is None or self._store.contains(change.old.id):
-            return change
-        return replace(change, old=entry_at(self._store, tree, change.path))
+    def _with_readable_old(
+        self, change: PathChange, *, raw: RawCommit, texts: Collection[str]
+    ) -> tuple[PathChange, ...]:
+        """A merged text that was too much to keep is in no store: the parents' files take its place, which judges more."""
+        if change.old is None or change.old.id in texts or self._store.contains(change.old.id):
+            return (change,)
+        trees = (self._store.links(parent).tree for parent in raw.parents)
+        return tuple(replace(change, old=entry_at(self._store, tree, change.path)) for tree in trees)
 
     def _judge_forge(self, raw: RawCommit, *, changes: Collection[Change]) -> tuple[Decision, ...]:
         if len(raw.parents) < 2:
