@@ -60,7 +60,7 @@ def writes(audit: AuditLog, world: Product) -> list[tuple[str, str]]:
     return [(event["verb"], event["requestURI"]) for event in events]
 
 
-async def test_promise_08_R15_an_hour_of_passes_over_an_unchanged_system_writes_nothing(
+async def test_R15_an_hour_of_passes_over_an_unchanged_system_writes_nothing(
     world: Product, audit_log: AuditLog
 ) -> None:
     clock = ShiftedClock()

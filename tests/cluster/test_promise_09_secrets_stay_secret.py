@@ -187,7 +187,7 @@ async def everything_said(managed: Managed) -> dict[str, str]:
     return found
 
 
-async def test_promise_09_H22_planted_secrets_are_found_nowhere(managed: Managed, tmp_path: Path) -> None:
+async def test_promise_09_planted_secrets_are_found_nowhere(managed: Managed, tmp_path: Path) -> None:
     marks = await plant(managed, tmp_path)
     await live_through_it(managed)
     said = await everything_said(managed)

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import re
 import time
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -239,3 +240,28 @@ async def test_a_signed_webhook_brings_a_push_into_the_cluster_and_an_unsigned_o
     finally:
         await runner.cleanup()
     assert re.fullmatch("[0-9a-f]{40}", commit)
+
+
+async def test_H22_credentials_of_a_repository_are_in_no_status_and_no_event(
+    world: Product, server: HttpsGitServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mark = "planted-password"
+    login = {"metadata": {"name": "login"}, "stringData": {"username": "planted-user", "password": mark}}
+    await world.admin.create(f"/api/v1/namespaces/{world.namespace}/secrets", login)
+    server.script(Fault(status=401, times=-1))
+    await world.source(caConfigMapRef={"name": "ca"}, credentialsSecretRef={"name": "login"})
+    ready = await world.until_reason("AuthenticationFailed")
+    assert "refuses the credentials" in ready["message"]
+    assert world.rooms is not None
+    await world.rooms.sources.controller._ports.events.flush()
+    events = (await world.admin.list_all(f"/apis/events.k8s.io/v1/namespaces/{world.namespace}/events")).items
+    assert "AuthenticationFailed" in str(events)
+    logged = capfd.readouterr()
+    said = "".join([str(await world.source_status()), str(events), logged.out, logged.err])
+    for secret in (
+        mark,
+        "planted-user",
+        b64encode(mark.encode()).decode(),
+        b64encode(b"planted-user:" + mark.encode()).decode(),
+    ):
+        assert secret not in said
