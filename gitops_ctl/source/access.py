@@ -31,12 +31,14 @@ async def read_credentials(client: KubeClient, *, source: GitSource) -> Credenti
     data = await _secret(client, namespace=source.metadata.namespace, name=reference.name)
     subject = f"Secret/{source.metadata.namespace}/{reference.name}"
     if "bearerToken" in data:
-        return Credentials(bearer_token=_text(data["bearerToken"]))
+        return Credentials(bearer_token=_text(data, "bearerToken", subject=subject))
     if "identity" in data:
-        passphrase = _text(data["password"]) if "password" in data else ""
-        return Credentials(ssh_private_key=_text(data["identity"], strip=False), passphrase=passphrase)
+        passphrase = _text(data, "password", subject=subject) if "password" in data else ""
+        key = _text(data, "identity", subject=subject, strip=False)
+        return Credentials(ssh_private_key=key, passphrase=passphrase)
     if "username" in data and "password" in data:
-        return Credentials(username=_text(data["username"]), password=_text(data["password"]))
+        username, password = (_text(data, key, subject=subject) for key in ("username", "password"))
+        return Credentials(username=username, password=password)
     raise BlockedError(
         "the Secret has none of: username and password; bearerToken; identity",
         code=ErrorCode.CREDENTIALS_MISSING,
@@ -112,6 +114,14 @@ def _missing(subject: str, *, key: str) -> BlockedError:
     )
 
 
-def _text(value: bytes, *, strip: bool = True) -> str:
-    text = value.decode("utf-8", "strict")
+def _text(data: Mapping[str, bytes], key: str, *, subject: str, strip: bool = True) -> str:
+    try:
+        text = data[key].decode()
+    except UnicodeDecodeError:
+        raise BlockedError(
+            f"the key {key} is no UTF-8 text",
+            code=ErrorCode.CREDENTIALS_MISSING,
+            subject=subject,
+            hint="store it as text",
+        ) from None  # the cause would show bytes of the secret
     return text.strip() if strip else text

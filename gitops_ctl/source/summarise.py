@@ -45,7 +45,7 @@ def status_of(facts: Facts, *, previous: JsonObject, generation: int, interval_s
         status["observed"] = {"revision": facts.observed.revision, "at": to_rfc3339(facts.observed.at)}
     if facts.accepted is not None:
         status["accepted"] = _accepted(facts.accepted)
-    if facts.refusal is not None:
+    if facts.refusal is not None and not facts.pending:
         status["rejected"] = _rejected(facts.refusal)
     return status
 

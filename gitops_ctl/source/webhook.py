@@ -40,15 +40,20 @@ def is_signed(headers: Mapping[str, str], *, body: bytes, secret: bytes) -> bool
     if not secret:
         return False
     expected = hmac.new(secret, body, hashlib.sha256).hexdigest().encode()
-    github = headers.get("X-Hub-Signature-256", "").removeprefix("sha256=").encode()
-    gitea = (headers.get("X-Gitea-Signature") or headers.get("X-Forgejo-Signature") or "").encode()
-    gitlab = headers.get("X-Gitlab-Token", "").encode()
+    github = _bytes(headers.get("X-Hub-Signature-256", "").removeprefix("sha256="))
+    gitea = _bytes(headers.get("X-Gitea-Signature") or headers.get("X-Forgejo-Signature") or "")
+    gitlab = _bytes(headers.get("X-Gitlab-Token", ""))
     matches = [
         hmac.compare_digest(github, expected),
         hmac.compare_digest(gitea, expected),
         hmac.compare_digest(gitlab, secret),
     ]
     return any(matches)
+
+
+def _bytes(header: str) -> bytes:
+    """As it was sent: bytes that are no text come as surrogates."""
+    return header.encode(errors="surrogateescape")
 
 
 def is_push(headers: Mapping[str, str]) -> bool:

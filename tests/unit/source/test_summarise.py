@@ -81,6 +81,8 @@ def test_a_pending_verdict_is_no_refusal(verdict: str) -> None:
     assert words(found, "Verified") == ("Unknown", verdict)
     assert words(found, "Reconciling") == ("True", "ProgressingWithRetry")
     assert words(found, "Stalled") is None
+    assert "rejected" not in found
+    assert REFUSAL.message in message(found, "Ready")
 
 
 def test_a_long_range_shows_its_counters_in_reconciling_only() -> None:

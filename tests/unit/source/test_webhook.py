@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from gitops_ctl.core.ids import NamespacedName
-from gitops_ctl.source.webhook import BODY_LIMIT_BYTES, webhook_app
+from gitops_ctl.source.webhook import BODY_LIMIT_BYTES, is_signed, webhook_app
 
 SECRET = b"hook-secret-for-tests"
 SOURCE = NamespacedName("tenant", "network")
@@ -105,6 +105,11 @@ async def test_H20_a_delivery_without_a_valid_signature_triggers_nothing(
 ) -> None:
     assert await endpoint.post(**headers) == 401
     assert endpoint.triggered == []
+
+
+@pytest.mark.parametrize("header", ["X-Hub-Signature-256", "X-Gitea-Signature", "X-Gitlab-Token"])
+def test_H20_header_bytes_that_are_no_text_are_a_wrong_signature_and_no_failure(header: str) -> None:
+    assert not is_signed({header: b"sha256=\xff\xfe".decode(errors="surrogateescape")}, body=PUSH, secret=SECRET)
 
 
 async def test_H20_an_unknown_source_answers_like_a_wrong_signature(endpoint: Endpoint) -> None:
