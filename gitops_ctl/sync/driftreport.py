@@ -7,12 +7,11 @@ from gitops_ctl.api.names import FIELD_MANAGER
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
-from gitops_ctl.sync.apply import Target
-from gitops_ctl.sync.diff import last_writer
+from gitops_ctl.sync.apply import Target, encoded_body
+from gitops_ctl.sync.diff import Difference, differences, last_writer, secret_keys_changed
 from gitops_ctl.sync.drift import Heat
-from gitops_ctl.sync.model import Seen, Unseen
+from gitops_ctl.sync.model import Desired, Seen, Unseen
 from gitops_ctl.sync.plan import Drift
-from gitops_ctl.sync.preview import compared, dry_run
 from gitops_ctl.sync.remove import Remover
 from gitops_ctl.sync.summarise import Drifted
 from gitops_ctl.sync.unit import Memory
@@ -42,6 +41,28 @@ async def describe(
             found = Drifted(desired.id, item.missing, _pointers(live, wanted), last_writer(live, but=FIELD_MANAGER))
     memory.notes[desired.id] = (version, found)
     return found
+
+
+async def dry_run(desired: Desired, *, target: Target) -> tuple[JsonObject | None, JsonObject]:
+    """The live object (None when there is none) and what it would be after an apply, both from the server.
+
+    Raises:
+        GitopsError: the server refuses the object, or cannot be asked.
+    """
+    resource = await target.mapper.resource(desired.gvk)
+    path = resource.path(desired.id.namespace, desired.id.name)
+    live = await target.client.find(path, account=target.account)
+    wanted = await target.client.apply(
+        path, encoded_body(desired), manager=FIELD_MANAGER, force=True, dry_run=True, account=target.account
+    )
+    return live, wanted
+
+
+def compared(live: JsonObject, wanted: JsonObject) -> tuple[Difference, ...]:
+    """Everything that differs; of a Secret the keys only, without values."""
+    if live.get("kind") == "Secret":
+        return tuple(Difference(pointer, None, None) for pointer in secret_keys_changed(live, wanted))
+    return differences(live, wanted)
 
 
 def _pointers(live: JsonObject, wanted: JsonObject) -> tuple[str, ...]:

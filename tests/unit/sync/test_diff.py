@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 
 from gitops_ctl.sync.diff import Difference, differences, last_writer, rendered
-from gitops_ctl.sync.model import DesiredState, Entry
-from gitops_ctl.sync.preview import Preview, compared, would_change
-from gitops_ctl.sync.prune import candidates
-from tests.support.sync import desired
+from gitops_ctl.sync.driftreport import compared
 
 
 def an(**members: Any) -> dict[str, Any]:
@@ -71,10 +68,3 @@ def test_the_last_writer_is_the_newest_manager_that_is_not_ours() -> None:
     tree = {"metadata": {"managedFields": managers}}
     assert last_writer(tree, but="gitops-ctl") == "kubectl-edit"
     assert last_writer({}, but="gitops-ctl") == ""
-
-
-def test_a_preview_without_effect_changes_nothing() -> None:
-    one = desired()
-    assert not would_change([Preview(one.id, "same"), Preview(one.id, "held")])
-    assert would_change([Preview(one.id, "remove")])
-    assert candidates(DesiredState({one.id: one}), [Entry(one.id, "v1")]) == ()
