@@ -1,4 +1,4 @@
-"""`python -m tools.bench [--quick] [--only NAME]... [--json FILE]`: measure, print the table, write the JSON.
+"""`python -m tools.bench [--quick] [--rounds N] [--only NAME]... [--json FILE]`: measure, print the table, write the JSON.
 
 Every figure is taken in this run, beside its reference, in rounds whose order alternates.  A missed target is shown and does
 not fail the run: the machine decides too.
@@ -12,6 +12,7 @@ import platform
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,8 +33,8 @@ DEFAULT_JSON = Path("bench.json")
 class Sizes:
     """Full sizes, or a tenth of them."""
 
-    def __init__(self, *, quick: bool) -> None:
-        self.rounds = 1 if quick else 3
+    def __init__(self, *, quick: bool, rounds: int | None = None) -> None:
+        self.rounds = rounds or (1 if quick else 3)
         self.share = 10 if quick else 1
         self.window_s = 15.0 if quick else 60.0
 
@@ -87,6 +88,7 @@ BENCHMARKS: dict[str, Callable[[Report, Sizes, Path], Awaitable[None]]] = {
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.bench", description="Side-by-side measurements.")
     parser.add_argument("--quick", action="store_true", help="one round of a tenth of the size: whether it works")
+    parser.add_argument("--rounds", type=int, help="instead of 3, or of 1 with --quick")
     parser.add_argument("--only", action="append", choices=sorted(BENCHMARKS), help="may be repeated; default: all")
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON, help="where the figures go (default: bench.json)")
     return parser.parse_args(arguments)
@@ -94,13 +96,18 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 async def run(options: argparse.Namespace) -> Report:
     """All chosen benchmarks, one after the other, each in a folder that goes with it."""
-    report, sizes = Report(), Sizes(quick=options.quick)
+    report, sizes = Report(), Sizes(quick=options.quick, rounds=options.rounds)
     for name in options.only or BENCHMARKS:
         print(f"{name} ...", file=sys.stderr)
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="gitops-ctl-bench-") as folder:
-            await BENCHMARKS[name](report, sizes, Path(folder) / name)
-        print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+            try:
+                await BENCHMARKS[name](report, sizes, Path(folder) / name)
+            except Exception as error:  # noqa: BLE001  the other benchmarks still say something
+                report.failed[name] = f"{type(error).__name__}: {error}"
+                traceback.print_exception(error)
+        print(f"{name}: {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
+        print(table(report.figures), file=sys.stderr)
     return report
 
 
@@ -124,7 +131,9 @@ def main(arguments: Sequence[str]) -> int:
     print(table(report.figures))
     missed = [figure.name for figure in report.figures if figure.met is False]
     print(f"\n{len(report.figures)} figures, {len(missed)} targets missed; counts and rounds are in {options.json}")
-    return 0
+    for name, error in report.failed.items():
+        print(f"{name} failed: {error}")
+    return 1 if report.failed else 0
 
 
 if __name__ == "__main__":

@@ -89,16 +89,18 @@ def _ratio(ours: float, reference: float, *, inverse: bool) -> float:
 
 @dataclass
 class Report:
-    """All figures of a run, and counts that say how they came about."""
+    """All figures of a run, counts that say how they came about, and benchmarks that did not end."""
 
     figures: list[Figure] = field(default_factory=list)
     counts: dict[str, object] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
 
     def add(self, *figures: Figure) -> None:
         self.figures.extend(figures)
 
     def to_json(self) -> dict[str, object]:
-        return {"figures": [figure.to_json() for figure in self.figures], "counts": self.counts}
+        figures = [figure.to_json() for figure in self.figures]
+        return {"figures": figures, "counts": self.counts, "failed": self.failed}
 
 
 HEADER = ("figure", "ours", "reference", "ratio", "target", "met")

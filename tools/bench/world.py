@@ -29,7 +29,7 @@ from gitops_ctl.local.gitserver import GitServer, Login
 from gitops_ctl.local.ports import pick_ports
 from gitops_ctl.local.product import MANAGER_ACCOUNT, PRODUCT_MANAGER, established, product_objects, put
 from gitops_ctl.local.progress import progress_for
-from gitops_ctl.local.supervise import Family, ProcessSpec
+from gitops_ctl.local.supervise import Family, ProcessSpec, log_tail
 from gitops_ctl.local.workshop import Workshop
 from gitops_ctl.sync.model import OwnerId
 from tools.bench.process import Audit
@@ -124,6 +124,8 @@ class World:
         argv = (
             *(sys.executable, "-m", "gitops_ctl", "manager", f"--kubeconfig={kubeconfig}", "--log-level=warning"),
             f"--cache-dir={self.folder / 'clones'}",
+            # A busy machine may not cost it the Lease: elections are not what is measured.
+            "--lease-duration=60",
             f"--webhook-address={self.webhook}",
             f"--metrics-address={self.metrics}",
         )
@@ -325,4 +327,8 @@ async def world(folder: Path) -> AsyncIterator[World]:
             ca=authority.certificate_path.read_text(),
         )
         stack.push_async_callback(made.stop_manager)
-        yield made
+        try:
+            yield made
+        except Exception as error:
+            error.add_note(f"the manager said:\n{log_tail(plane.folder.logs / 'manager.log', lines=20)}")
+            raise
