@@ -60,7 +60,6 @@ class SourceRoom:
         options: Options | None = None,
     ) -> None:
         self._options = options or Options()
-        self._revisions = revisions
         self._informer = Informer(
             client, GIT_SOURCE, trim=without_managers, namespace=self._options.namespace, timing=self._options.timing
         )
@@ -83,6 +82,7 @@ class SourceRoom:
             ports, lookup=self._informer.cache.get, documents=documents, allow_file=self._options.allow_file
         )
         self._informer.add_handler(self._changed, rescue=self.queue.add)
+        revisions.exists_by(self._may_exist)
 
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished."""
@@ -97,6 +97,10 @@ class SourceRoom:
         """Poll this source now; what a webhook delivery asks for."""
         self.controller.poke(source)
         self.queue.add(source, urgent=True)
+
+    def _may_exist(self, source: NamespacedName) -> bool:
+        """Whether there is such a source, or this process cannot tell yet."""
+        return not self._informer.settled.is_set() or self._informer.cache.get(source) is not None
 
     def _changed(self, change: Change[JsonObject]) -> None:
         old = change.old.value if change.old is not None else {}

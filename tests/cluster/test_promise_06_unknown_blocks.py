@@ -142,3 +142,14 @@ async def test_promise_06_a_pinned_policy_digest_that_does_not_fit_is_no_trust(w
     assert await world.config_map("base") == "1"
     await world.source()
     await world.until_applied(world.root)
+
+
+async def test_promise_06_a_source_that_went_while_nobody_looked_is_missed_by_name(world: Product) -> None:
+    await world.kill()
+    await world.admin.delete(world.source_path)
+    await world.start()
+    ready = await world.until_reason("SourceNotFound", sync="site")
+    assert SOURCE in ready["message"]
+    assert await world.config_map("base") == "1"
+    await world.source()
+    await world.until_applied(world.root)
