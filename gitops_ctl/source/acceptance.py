@@ -58,6 +58,7 @@ def range_request(source: GitSource, *, facts: Facts, tip: RemoteTip, url: str, 
         accepted_root=accepted.root if accepted else None,
         accepted_key_set_digest=accepted.key_set_digest if accepted else None,
         accepted_verifier_version=accepted.verifier_version if accepted else None,
+        accepted_tag=accepted.tag or None if accepted else None,
     )
 
 

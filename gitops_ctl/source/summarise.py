@@ -141,7 +141,7 @@ def _stale(facts: Facts, *, interval_s: float) -> Iterator[Condition]:
 def _refused_text(facts: Facts) -> str:
     found = redact_text(facts.refusal.message if facts.refusal else facts.message)
     if not facts.effects_allowed:
-        return f"{found}; the accepted revision itself is refused: nothing is applied, and nothing is rolled back"
+        return f"{found}; no accepted revision is in force: nothing is applied, and nothing is rolled back"
     in_force = _in_force(facts)
     return f"{found}; {in_force}" if in_force else found
 

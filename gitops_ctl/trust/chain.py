@@ -62,6 +62,7 @@ class RangeRequest:
         limit: commits to judge in this call.
         accepted_root, accepted_key_set_digest, accepted_verifier_version: from the status, under which L was judged; None
             takes the present ones.
+        accepted_tag: the tag object that was accepted with L.
         reviews: merge commit to what the forge said.
     """
 
@@ -78,6 +79,7 @@ class RangeRequest:
     accepted_root: str | None = None
     accepted_key_set_digest: str | None = None
     accepted_verifier_version: str | None = None
+    accepted_tag: str | None = None
     reviews: Mapping[str, ReviewEvidence] = field(default_factory=dict)
 
     @property
@@ -305,7 +307,7 @@ class _Range:
         request, scope = self._request, self._scope()
         context = _context(scope)
         assert self._accepted is not None
-        if request.follows_tag:
+        if request.follows_tag and not self._is_tag_accepted():
             judge_tag(
                 self._store,
                 tag=request.tag,
@@ -323,6 +325,11 @@ class _Range:
             if set(policy.revoked) - set(before.revoked):
                 self._judge_again(policy)
             self._under = policy.key_set_digest
+
+    def _is_tag_accepted(self) -> bool:
+        """The tag object that brought L was judged by the policy before it; the one at L speaks about the next tag only."""
+        request = self._request
+        return request.tag is not None and request.tag == request.accepted_tag and request.tip == request.accepted
 
     def _line(self, start: str, end: str) -> Iterator[Line]:
         commits = first_parent_line(self._store, end, stop=start)

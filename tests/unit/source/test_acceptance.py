@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gitops_ctl.source.acceptance import judged_facts, observe
+from gitops_ctl.api.gitops import parse_git_source
+from gitops_ctl.git.fetching import RemoteTip
+from gitops_ctl.source.acceptance import judged_facts, observe, range_request
 from gitops_ctl.source.judging import Judged
 from gitops_ctl.source.model import Acceptance, Facts
 from gitops_ctl.trust.chain import VERIFIER_VERSION, RangeRequest, RangeVerdict, Root
@@ -85,3 +87,24 @@ def test_X07_a_tag_that_is_made_anew_on_an_old_commit_is_first_seen_now() -> Non
     assert (later.first_seen.time_of("1" * 40), later.first_seen.time_of("2" * 40)) == (NOW, NOW + timedelta(days=1))
     assert later.observed == facts.observed
     assert observe(later, commit=OLD, tag="1" * 40, now=NOW + timedelta(days=2)).first_seen == later.first_seen
+
+
+def test_what_is_asked_names_everything_that_the_record_was_accepted_under() -> None:
+    source = parse_git_source(
+        {
+            "apiVersion": "gitops-ctl.dev/v1alpha1",
+            "kind": "GitSource",
+            "metadata": {"name": "network", "namespace": "tenant"},
+            "spec": {
+                "url": REQUEST.url,
+                "ref": {"tag": "v1"},
+                "trust": {"root": {"commit": ROOT, "policyDigest": "sha256:" + "0" * 64}},
+            },
+        }
+    )
+    facts = Facts(trusted=True, accepted=replace(BEFORE, tag="7" * 40))
+    asked = range_request(source, facts=facts, tip=RemoteTip(NEW, "8" * 40), url=REQUEST.url, now=NOW)
+    assert (asked.ref, asked.tip, asked.tag) == ("refs/tags/v1", NEW, "8" * 40)
+    assert (asked.accepted, asked.accepted_tag) == (OLD, "7" * 40)
+    assert (asked.accepted_root, asked.accepted_key_set_digest) == (ROOT, "sha256:k1")
+    assert asked.accepted_verifier_version == VERIFIER_VERSION

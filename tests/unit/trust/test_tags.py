@@ -7,7 +7,7 @@ import pytest
 
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.trust.chain import RangeVerdict, VerdictCache
-from tests.support.trust import NOW, Story, Team, config_map, person, ssh_line
+from tests.support.trust import NOW, POLICY_PATH, Story, Team, config_map, person, ssh_line
 
 A = "clusters/a.yaml"
 
@@ -128,3 +128,16 @@ def test_the_way_back_from_a_refused_tag_is_said_with_the_commands_for_a_tag(sto
     refused = _judge(story, story.repo.tag("v1")).refused
     assert refused is not None
     assert f"git tag --force --sign v1 {story.root.commit} && git push --force origin refs/tags/v1" in refused.message
+
+
+def test_a_tag_whose_commit_replaces_the_key_of_its_signer_stays_accepted(tmp_path: Path, team: Team) -> None:
+    story = _releasing(tmp_path, team)
+    people = [person("rel", team["rel-next"]), *(person(name, team[name]) for name in ("ann", "bob", "adm"))]
+    roles = {"author": ["ann"], "approver": ["bob"], "admin": ["adm", "rel"]}
+    tip = story.repo.commit({POLICY_PATH: team.policy(roles, people=people)}, signer=team["adm"])
+    tag = story.repo.tag("v1", signer=team["rel"])
+    assert _judge(story, tag).accepted == tip
+    again = story.judge(ref="refs/tags/v1", tag=tag, accepted_tag=tag)
+    assert (again.verdict, again.accepted) == ("Accepted", tip)
+    other = story.repo.tag("v1", signer=team["rel"], author="again <again@example.net>")
+    assert story.judge(ref="refs/tags/v1", tag=other, accepted_tag=tag).verdict == "UnknownSigner"
