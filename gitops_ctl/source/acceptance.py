@@ -11,23 +11,17 @@ from gitops_ctl.source.summarise import ACCEPTED
 from gitops_ctl.trust.chain import VERIFIER_VERSION, RangeRequest, RangeVerdict, Root
 
 
-def observe(facts: Facts, *, commit: str, tag: str | None, now: datetime) -> Facts:
+def observe(facts: Facts, *, commit: str, now: datetime) -> Facts:
     """The facts after a poll that found `commit`: when it is new, this moment is when it was first seen.
 
     Args:
         facts: of the pass.
         commit: what the ref names at the server, or leads to.
-        tag: the annotated tag object, which has a first sight of its own: it can be made anew on an old commit.
         now: wall clock; kept in whole seconds, as it is stored.
     """
     seen = facts.observed if facts.observed is not None and facts.observed.revision == commit else None
     observed = seen or Observed(commit, now.replace(microsecond=0))
-    first_seen = (
-        facts.first_seen.observed(tag, at=now.replace(microsecond=0))
-        if tag is not None
-        else facts.first_seen.observed(commit, at=observed.at)
-    )
-    return replace(facts, observed=observed, first_seen=first_seen)
+    return replace(facts, observed=observed, first_seen=facts.first_seen.observed(commit, at=observed.at))
 
 
 def range_request(source: GitSource, *, facts: Facts, tip: RemoteTip, url: str, now: datetime) -> RangeRequest:

@@ -281,14 +281,14 @@ class SourceController:
             if tip.commit is None:
                 ref = request.ref.full
                 raise NotFound(f"the server has no {ref}", code=ErrorCode.REF_NOT_FOUND, subject=request.url.display)
-            facts = observe(facts, commit=tip.commit, tag=tip.tag, now=self._ports.clock.wall())
+            facts = observe(facts, commit=tip.commit, now=self._ports.clock.wall())
             if self._is_judged(memory, tip):
                 return _Pass(facts)
         fetched = await self._ports.git.fetch(request)
         memory.since_s = self._ports.clock.boot_s()
         request = await self._collected(source, request, facts=facts)
         tip = RemoteTip(fetched.tip, fetched.tag)
-        facts = observe(facts, commit=fetched.tip, tag=fetched.tag, now=self._ports.clock.wall())
+        facts = observe(facts, commit=fetched.tip, now=self._ports.clock.wall())
         if self._is_judged(memory, tip):
             return _Pass(facts)
         return await self._judge(source, request, tip=tip, memory=memory, facts=facts)

@@ -313,7 +313,6 @@ class _Range:
                 tag=request.tag,
                 ref=request.ref,
                 tip=request.tip,
-                seen=request.first_seen.time_of(request.tag or request.tip) or request.now,
                 policy=self._policies.at(self._accepted),
                 scope=scope,
             )

@@ -13,7 +13,7 @@ LIMIT = 200
 
 @dataclass(frozen=True, slots=True)
 class SeenTip:
-    """A tip of the ref, and when it was first observed: a commit, or the tag object when an annotated tag is followed."""
+    """A tip of the ref, a commit also where a tag is followed, and when it was first observed."""
 
     tip: str
     at: datetime
@@ -24,10 +24,6 @@ class FirstSeen:
     """Observed tips, oldest first, each once."""
 
     tips: tuple[SeenTip, ...] = ()
-
-    def time_of(self, tip: str) -> datetime | None:
-        """When the tip itself was first observed; None when it is not listed."""
-        return next((entry.at for entry in self.tips if entry.tip == tip), None)
 
     def observed(self, tip: str, *, at: datetime) -> Self:
         """The list with this tip; itself when the tip is listed already."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.errors import NotFound, Refused
+from gitops_ctl.core.errors import Refused
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.trust.firstseen import FirstSeen, SeenTip
 
@@ -75,22 +75,9 @@ def _entries(store: ObjectStore, tips: Sequence[SeenTip], *, commits: frozenset[
     passed: set[str] = set()
     found: dict[str, Sequence[str]] = {}
     for seen in reversed(tips):
-        commit = _commit_of(store, seen.tip)
-        inside = commit in commits
-        found[seen.tip] = [commit] if inside else _entries_into(store, commit, commits=commits, passed=passed)
+        inside = seen.tip in commits
+        found[seen.tip] = [seen.tip] if inside else _entries_into(store, seen.tip, commits=commits, passed=passed)
     return found
-
-
-def _commit_of(store: ObjectStore, tip: str) -> str:
-    """What a tag object names; the tip itself when it is no sound tag."""
-    try:
-        return store.tag(tip).target
-    except NotFound:
-        return tip
-    except Refused as error:
-        if error.code is ErrorCode.REPOSITORY_DAMAGED:
-            raise
-        return tip
 
 
 def _entries_into(store: ObjectStore, tip: str, *, commits: frozenset[str], passed: set[str]) -> Sequence[str]:

@@ -1,7 +1,5 @@
 """The annotated tag object of a source that follows a tag (gitops.md, section 4.3; faults X03, X08)."""
 
-from datetime import datetime
-
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.git.store import ObjectStore
@@ -13,24 +11,17 @@ from gitops_ctl.trust.signers import Sight, signer_of
 from gitops_ctl.trust.verdict import CommitRefused, refusal_from
 
 
-def judge_tag(  # noqa: PLR0913  each is a fact about the tag
-    store: ObjectStore,
-    *,
-    tag: str | None,
-    ref: str,
-    tip: str,
-    seen: datetime,
-    policy: TrustPolicy,
-    scope: Scope,
-) -> None:
+def judge_tag(store: ObjectStore, *, tag: str | None, ref: str, tip: str, policy: TrustPolicy, scope: Scope) -> None:
     """Require that an entitled person signed the tag, for this name and this commit.
+
+    A tag object is judged at the present moment, until it is accepted: it can be made anew on an old commit, so the first
+    sight of its commit proves nothing about it (fault X07).
 
     Args:
         store: the objects.
         tag: the tag object; None for a lightweight tag.
         ref: `refs/tags/<name>`.
         tip: the commit that the ref leads to.
-        seen: first sight of the tag object, which may be much later than that of its commit (fault X07).
         policy: at the last accepted commit.
         scope: moments and revocations.
 
@@ -56,7 +47,7 @@ def judge_tag(  # noqa: PLR0913  each is a fact about the tag
             code=ErrorCode.MALFORMED_OBJECT,
             commit=tag,
         )
-    sight = Sight(at=seen, now=scope.now)
+    sight = Sight(at=scope.now, now=scope.now)
     signer = signer_of(store, found, policy=policy, revoked=scope.revoked, sight=sight)
     if signer.key.owner.kind is not OwnerKind.PERSON:
         raise CommitRefused(

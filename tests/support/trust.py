@@ -129,8 +129,7 @@ class Story:
     def judge(self, tip: str | None = None, **members: object) -> RangeVerdict:
         """One pass, as the source makes it: the tip is observed first, and an outcome is remembered."""
         target = tip or self.repo.head("main")
-        tag = members.get("tag")
-        self.first_seen = self.first_seen.observed(tag if isinstance(tag, str) else target, at=self.now)
+        self.first_seen = self.first_seen.observed(target, at=self.now)
         request = {
             "url": URL,
             "ref": "refs/heads/main",

@@ -7,7 +7,7 @@ import pytest
 
 from gitops_ctl.api.gitops import parse_git_source
 from gitops_ctl.git.fetching import RemoteTip
-from gitops_ctl.source.acceptance import judged_facts, observe, range_request
+from gitops_ctl.source.acceptance import judged_facts, range_request
 from gitops_ctl.source.judging import Judged
 from gitops_ctl.source.model import Acceptance, Facts
 from gitops_ctl.trust.chain import VERIFIER_VERSION, RangeRequest, RangeVerdict, Root
@@ -79,14 +79,6 @@ def test_X01_what_the_range_was_not_judged_under_yet_is_not_recorded(
     found = record(before, replace(VERDICT, effects_allowed=False), request_)
     assert found is not None
     assert (found.root, found.verifier_version) == (before.root, before.verifier_version)
-
-
-def test_X07_a_tag_that_is_made_anew_on_an_old_commit_is_first_seen_now() -> None:
-    facts = observe(Facts(trusted=True), commit=OLD, tag="1" * 40, now=NOW)
-    later = observe(facts, commit=OLD, tag="2" * 40, now=NOW + timedelta(days=1))
-    assert (later.first_seen.time_of("1" * 40), later.first_seen.time_of("2" * 40)) == (NOW, NOW + timedelta(days=1))
-    assert later.observed == facts.observed
-    assert observe(later, commit=OLD, tag="1" * 40, now=NOW + timedelta(days=2)).first_seen == later.first_seen
 
 
 def test_what_is_asked_names_everything_that_the_record_was_accepted_under() -> None:
