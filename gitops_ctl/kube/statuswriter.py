@@ -40,8 +40,11 @@ async def write_status(
     *,
     manager: str,
     foreign: Collection[str] = (),
-) -> bool:
-    """Apply `status` to the object as it is cached; False when nothing was written: no change, or the object is gone.
+) -> JsonObject | None:
+    """Apply `status` to the object as it is cached.
+
+    Returns:
+        The stored object; None when nothing was written: no change, or the object is gone.
 
     Raises:
         FieldConflict: another writer owns a member; nothing is forced.
@@ -49,7 +52,7 @@ async def write_status(
         InternalError: the status is larger than 512 KiB: a list in it has no limit.
     """
     body = _body(resource, object, status, foreign=foreign)
-    return body is not None and await _apply(client, resource, body, manager=manager) is not None
+    return await _apply(client, resource, body, manager=manager) if body is not None else None
 
 
 async def swap_status(

@@ -216,9 +216,14 @@ class SyncController:
         )
         world.require()
         shown = {**tree, "status": previous}
-        if await write_status(world.client, SYNC, shown, status, manager=FIELD_MANAGER_STATUS):
-            world.statuses[key] = WrittenStatus(sync.metadata.uid, status, world.clock.boot_s() + NOTE_S)
+        stored = await write_status(world.client, SYNC, shown, status, manager=FIELD_MANAGER_STATUS)
+        if stored is not None:
+            version, until_s = text_at(stored, "metadata", "resourceVersion"), world.clock.boot_s() + NOTE_S
+            world.statuses[key] = WrittenStatus(sync.metadata.uid, version, status, until_s)
             self._tell(tree, previous, status)
+        elif written is None:
+            version = text_at(tree, "metadata", "resourceVersion")
+            world.statuses[key] = WrittenStatus(sync.metadata.uid, version, status, until_s=world.clock.boot_s())
 
     def _tell(self, tree: JsonObject, previous: JsonObject, status: JsonObject) -> None:
         before, after = condition_of(previous, "Ready") or {}, condition_of(status, "Ready") or {}

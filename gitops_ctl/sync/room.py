@@ -139,6 +139,8 @@ class SyncRoom:
         new = change.new.value if change.new is not None else None
         if old is None or new is None or asked_of(old) != asked_of(new):
             self.wake(change.key)
+        if new is not None and self._world is not None:
+            self._world.shown(change.key, new)
         if new is None or _shows(old or {}) != _shows(new):
             self._wake_dependents(change.key)
 

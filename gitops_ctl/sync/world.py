@@ -9,9 +9,11 @@ from gitops_ctl.api.names import GROUP, VERSION
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
 from gitops_ctl.kube.cache import Cache
+from gitops_ctl.kube.expectations import has_reached
 from gitops_ctl.kube.mapper import Resource
+from gitops_ctl.kube.statuswriter import status_patch
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.sync.clusters import Clusters
 from gitops_ctl.sync.listing import Listing
@@ -70,9 +72,10 @@ class Syncs:
 
 @dataclass(frozen=True, slots=True)
 class WrittenStatus:
-    """A status that we wrote; until then it counts for more than a cache that may be behind."""
+    """The status as this process left it, at a version; until then it counts for more than a cache that may be behind."""
 
     uid: str
+    version: str
     status: JsonObject
     until_s: float
 
@@ -100,6 +103,22 @@ class World:
     stopping: Callable[[], bool] = lambda: False
     units: dict[NamespacedName, Memory] = field(default_factory=dict)
     statuses: dict[NamespacedName, WrittenStatus] = field(default_factory=dict)
+
+    def shown(self, key: NamespacedName, tree: JsonObject) -> None:
+        """The cache shows a Sync: a status that we did not leave so is written again.
+
+        Only a process that lost the Lease in the middle of its write leaves one (fault H13).
+        """
+        written, memory = self.statuses.get(key), self.units.get(key)
+        version = text_at(tree, "metadata", "resourceVersion")
+        if written is None or memory is None or written.uid != text_at(tree, "metadata", "uid"):
+            return
+        if version == written.version or not has_reached(version, wanted=written.version):
+            return
+        if status_patch(object_at(tree, "status"), written.status) is not None:
+            del self.statuses[key]
+            memory.done = ()
+            self.wake(key)
 
     def heard(self, owner: OwnerId, item: ObjectId) -> None:
         """An informer reports a change of an object: its unit looks at it."""

@@ -259,7 +259,7 @@ async def test_promise_08_a_status_is_written_once_and_then_costs_nothing(
     body = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {"a": 1}}
     made = await kube_admin.apply(things.path(namespace, "t"), body, manager="m")
     status = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
-    assert await write_status(kube_admin, things, made, status, manager="gitops-ctl-sync")
+    assert await write_status(kube_admin, things, made, status, manager="gitops-ctl-sync") is not None
     stored = await kube_admin.get(things.path(namespace, "t"))
     assert [text_at(item, "type") for item in objects_at(stored, "status", "conditions")] == ["Ready"]
     assert text_at(stored, "metadata", "generation") == text_at(made, "metadata", "generation")

@@ -15,13 +15,14 @@ from gitops_ctl.cli.manager import make_rooms, run_rooms
 from gitops_ctl.core.errors import Conflict, ReplyLost, Unavailable
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.kube.events import EventRecorder
-from gitops_ctl.kube.exchange import Call
+from gitops_ctl.kube.exchange import Call, Limits
+from gitops_ctl.kube.lease import Leader
 from gitops_ctl.kube.transport import KubeClient
 from tests.doubles.apiserver.api import ApiServer, Snapshot
 from tests.doubles.apiserver.direct import direct_client
 from tests.doubles.apiserver.request import Request
 from tests.doubles.apiserver.streams import Streams
-from tests.support.simulation_faults import Crash, FaultPlan, Kind, Side
+from tests.support.simulation_faults import WRITES, Crash, FaultPlan, Kind, Side
 from tests.support.simulation_git import Book, SimulatedGit
 from tests.support.simulation_loop import LoopClock
 from tests.support.simulation_rules import SILENT, Rules
@@ -31,6 +32,9 @@ AWAY_S = 20.0
 """How long the server stays away: longer than the client is patient."""
 
 LATE_S = 3.0
+STOPPED_S = 25.0
+"""How long a process stands still: another one has the Lease then, and the drain deadline of this one is not over."""
+
 QUIET_S = 65.0
 """Silence after which a world counts as being at rest: a pass that looks again does so earlier."""
 
@@ -75,7 +79,9 @@ class World:
     rules: Rules
     tip: str
     clock: LoopClock = field(default_factory=LoopClock)
+    leased: bool = False
     image: "Image | None" = None
+    standby: "Image | None" = None
     deaths: int = 0
     _server_back_s: float = 0.0
 
@@ -84,8 +90,12 @@ class World:
     def push(self, name: str) -> None:
         """Move the branch, and tell the product as a webhook does."""
         self.tip = self.book.commits[name]
-        if self.image is not None:
-            self.image.poke()
+        for image in (self.image, self.standby):
+            if image is not None:
+                image.poke()
+
+    def push_later(self, name: str, *, seconds: float) -> None:
+        asyncio.get_running_loop().call_later(seconds, self.push, name)
 
     def ask(self, method: str, path: str, body: Any = None, *, media: str = "application/json", **query: str) -> Any:
         """A request of a person with all rights."""
@@ -123,13 +133,25 @@ class World:
     # -- time --------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        self.image = Image(self)
-        await self.image.start()
+        """Start a process; with `leased`, one that has the Lease and one that waits for it."""
+        self.image = Image(self, identity="first" if self.leased else "")
+        self.image.start()
+        if self.leased:
+            await asyncio.sleep(1.0)
+            self.standby = Image(self, identity="second")
+            self.standby.start()
 
     async def stop(self) -> None:
-        if self.image is not None:
-            await self.image.end()
-            self.image = None
+        """Throw every process away, with whatever still runs in it; nothing of it can reach the world."""
+        for image in (self.standby, self.image):
+            if image is not None:
+                image.die()
+        current = asyncio.current_task()
+        while left := [task for task in asyncio.all_tasks() if task is not current]:
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left, timeout=1.0)
+        self.image = self.standby = None
 
     async def rest(self, *, reached: Callable[[], bool], quiet_s: float = QUIET_S) -> None:
         """Let the time run until the product is silent in the state that is waited for; dead processes are replaced.
@@ -168,24 +190,25 @@ class World:
 class Image:
     """One process: client, rooms, events.  After `die` nothing of it reaches the world any more."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, identity: str = "") -> None:
+        """With an identity it leads by a Lease, else always."""
         self.dead = False
+        self._awake_s = 0.0
         self._world = world
         self._tasks: list[asyncio.Task[Any]] = []
-        self._outside: set[asyncio.Task[Any]] = set()
         self.client = self._make_client()
         git = SimulatedGit(
             world.book, tip=lambda: world.tip, point=lambda name, side: world.pass_by(name, Side(side), self)
         )
         self.events = EventRecorder(self.client, instance=f"process-{world.deaths}")
+        self.leader = Leader(self.client, namespace=NAMESPACE, name="manager", identity=identity) if identity else None
+        require = self.leader.require if self.leader is not None else _always
+        folder = world.folder / (identity or "only")
         self.rooms = make_rooms(
-            self.client, cache=world.folder, events=self.events, require=self._require, allow_file=True, git=git
+            self.client, cache=folder, events=self.events, require=require, allow_file=True, git=git
         )
 
-    def _require(self) -> None:
-        """Leadership is not part of these stories."""
-
-    def _make_client(self) -> KubeClient:
+    def _make_client(self, *, component: str = "simulated", limits: Limits | None = None) -> KubeClient:
         world = self._world
 
         def point(call: Call, side: str) -> None:
@@ -195,16 +218,29 @@ class Image:
             world.pass_by(call.subject, Side(side), self)
             if side == "before":
                 world.rules.writer = "product"
+                world.rules.replaced = self.leader is not None and self.leader.lost.is_set()
                 if call.verb not in ("get", "list", "watch") and "/leases" not in call.path:
                     world.rules.last_write_s = world.clock.boot_s()
 
-        client = direct_client(world.api, component="simulated", clock=world.clock, point=point)
-        exchange: Any = client._exchange
+        client: Any = direct_client(world.api, component=component, clock=world.clock, point=point, limits=limits)
+        exchange = client._exchange
         exchange._streams = _Events(world.api, world.plan)
-        return client
+        send = exchange._once
 
-    async def start(self) -> None:
-        self._outside = asyncio.all_tasks()
+        async def once(call: Call, authorization: str) -> bytes:
+            name = f"sending {call.subject}"
+            writes = call.verb in WRITES and "/leases" not in call.path
+            if writes and world.plan.pass_by(name, Side.BEFORE) is Kind.STOPPED:
+                self._awake_s = world.clock.boot_s() + STOPPED_S
+            await world.clock.sleep(self._awake_s - world.clock.boot_s())
+            return await send(call, authorization)  # type: ignore[no-any-return]
+
+        exchange._once = once
+        client.dedicated = self._make_client
+        made: KubeClient = client
+        return made
+
+    def start(self) -> None:
         self._tasks = [
             asyncio.create_task(self._run(), name="process"),
             asyncio.create_task(self.events.run(), name="events"),
@@ -213,27 +249,26 @@ class Image:
     async def _run(self) -> None:
         try:
             async with self.client, self.rooms.syncs:
-                await run_rooms(self.rooms, until=())
+                await (run_rooms(self.rooms, until=()) if self.leader is None else self._lead(self.leader))
         except Unavailable:
             self.die()  # the manager exits before it has begun, and is started again
         except Exception as error:
             self._world.rules.broken.append(f"the process ended with {error!r}")
+
+    async def _lead(self, leader: Leader) -> None:
+        """Wait for the Lease, and work while it is held."""
+        holding = asyncio.create_task(leader.run(), name="lease")
+        leading = asyncio.create_task(leader.leading.wait(), name="leading")
+        await asyncio.wait([holding, leading], return_when=asyncio.FIRST_COMPLETED)
+        if leading.done():
+            await run_rooms(self.rooms, until=[holding])
+        leading.cancel()
 
     def poke(self) -> None:
         self.rooms.sources.poke(NamespacedName(NAMESPACE, SOURCE))
 
     def die(self) -> None:
         self.dead = True
-
-    async def end(self) -> None:
-        """Throw away what is left; nothing that still runs can reach the world."""
-        self.die()
-        current = asyncio.current_task()
-        while left := [task for task in asyncio.all_tasks() - self._outside if task is not current]:
-            for task in left:
-                task.cancel()
-            await asyncio.wait(left, timeout=1.0)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 _UNSTABLE = frozenset(
@@ -244,6 +279,10 @@ _UNSTABLE = frozenset(
         "lastPrune",
     ]
 )
+
+
+def _always() -> None:
+    """Leadership is not part of the story."""
 
 
 def _plain(value: Any) -> Any:

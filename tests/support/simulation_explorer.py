@@ -72,6 +72,7 @@ class Explorer:
     async def _play(self, plan: FaultPlan, base: Snapshot, reference: Reference | None) -> list[dict[str, Any]]:
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         world = self._world(base, plan, folder, seed=20)
+        world.leased = self.story.leased
         states: list[dict[str, Any]] = []
         try:
             if self.story.begin:

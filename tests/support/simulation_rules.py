@@ -49,6 +49,8 @@ class Rules:
     Attributes:
         acceptable: the commits that may ever be accepted.
         writer: who writes now: `product` or `story`.
+        replaced: the process that writes has lost the Lease: its request was on the way already.  What it says may be untrue
+            until the next leader sees it; that nothing of it stays is seen at the end.
         broken: what did not hold, oldest first.
         accepted: commits that a status has named as accepted, in order.
         last_write_s: when the product wrote last, Leases apart.
@@ -58,6 +60,7 @@ class Rules:
     book: Book
     acceptable: frozenset[str]
     writer: str = "story"
+    replaced: bool = False
     broken: list[str] = field(default_factory=list)
     accepted: list[str] = field(default_factory=list)
     last_write_s: float = 0.0
@@ -114,7 +117,7 @@ class Rules:
     def _sync(self, old: Tree, new: Tree) -> None:
         """No lie: a revision counts as applied only when every object of it is there as declared."""
         was, now = (tree.get("status", {}).get("lastAppliedRevision", "") for tree in (old, new))
-        if not now or was == now:
+        if not now or was == now or self.replaced:
             return
         if now not in self.accepted:
             self._break(f"{_name(new)} says that it applied {self.book.names.get(now, now)}, which no status accepts")

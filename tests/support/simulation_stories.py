@@ -166,6 +166,7 @@ class Story:
     begin: str = "root"
     syncs: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"site": {}})
     accepts: tuple[str, ...] = ("root",)
+    leased: bool = False
 
 
 # -- what the steps look at ----------------------------------------------------------------------------------------------
@@ -326,6 +327,17 @@ def revocation() -> Story:
         begin="authored",
         accepts=("root", "authored"),
     )
+
+
+def handover() -> Story:
+    """Two processes and one Lease; a commit comes, and soon another one."""
+
+    def push(world: World) -> None:
+        world.push("updated")
+        world.push_later("latest", seconds=20.0)
+
+    end = holds({"a": "3", "d": "1"}, commit="latest")
+    return Story("hand-over", (Step(push, end),), accepts=("root", "updated", "latest"), leased=True)
 
 
 STORIES = (

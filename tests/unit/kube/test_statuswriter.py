@@ -85,7 +85,7 @@ async def test_promise_08_an_unchanged_status_costs_no_request(server: KubeServe
 
 async def test_a_changed_status_is_one_apply_to_the_status_alone(server: KubeServer, client: KubeClient) -> None:
     new = a_status(ready="False")
-    assert await write_status(client, SYNCS, an_object(a_status()), new, manager="gitops-ctl-sync")
+    assert await write_status(client, SYNCS, an_object(a_status()), new, manager="gitops-ctl-sync") is not None
     (seen,) = server.requests
     assert seen.query == {"fieldManager": "gitops-ctl-sync", "fieldValidation": "Strict"}
     body = json.loads(seen.body)
@@ -96,7 +96,7 @@ async def test_a_changed_status_is_one_apply_to_the_status_alone(server: KubeSer
 
 async def test_an_object_that_is_gone_needs_no_status(server: KubeServer, client: KubeClient) -> None:
     server.on("PATCH", PATH, reply(404, status_object(404, "NotFound", kind="syncs")))
-    assert not await write_status(client, SYNCS, an_object({}), a_status(), manager="m")
+    assert await write_status(client, SYNCS, an_object({}), a_status(), manager="m") is None
 
 
 async def test_a_kind_that_is_gone_is_an_error(server: KubeServer, client: KubeClient) -> None:
