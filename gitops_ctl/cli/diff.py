@@ -25,7 +25,7 @@ from gitops_ctl.documents.worktree import repository_root
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.sync.clusters import Clusters
 from gitops_ctl.sync.diff import rendered
-from gitops_ctl.sync.inventory import InventoryStore, Unit
+from gitops_ctl.sync.inventory import InventoryStore, Unit, recorded_of
 from gitops_ctl.sync.listing import Listing, Load
 from gitops_ctl.sync.loading import CheckedLoader
 from gitops_ctl.sync.reconcile import account_of
@@ -99,6 +99,7 @@ async def compared(wish: Wish) -> Comparison:
             load=CheckedLoader(reader_of(wish.directory, revision=wish.revision)),
             cluster_uid=text_at(system, "metadata", "uid"),
             syncs=lambda: syncs,
+            recorded=lambda other: recorded_of(client, other, owner=listing.owner_of(other)),
         )
         unit = Unit(sync.metadata.namespace, sync.metadata.name, sync.metadata.uid, listing.owner_of(sync))
         record = await InventoryStore(client, unit).load()

@@ -5,6 +5,7 @@ lie in shards, and an entry stays in its shard for life: a change of one object 
 `place` is pure; `InventoryStore` reads and writes.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -13,6 +14,7 @@ import msgspec
 
 from gitops_ctl.api.inventory import MAX_BYTES, MAX_ENTRIES
 from gitops_ctl.api.names import API_VERSION, FIELD_MANAGER, GROUP, VERSION
+from gitops_ctl.api.sync import Sync
 from gitops_ctl.core.errors import NotFound
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, objects_at, text_at
@@ -246,3 +248,17 @@ class InventoryStore:
 
 def _gain(after: Shard, before: Shard | None) -> int:
     return len(after.entries) - (len(before.entries) if before is not None else 0)
+
+
+async def recorded_of(client: KubeClient, sync: Sync, *, owner: OwnerId) -> frozenset[ObjectId]:
+    """What is on record of a Sync: the identities in its inventory, and those that its status says are held.
+
+    Raises:
+        GitopsError: it cannot be read.
+    """
+    unit = Unit(sync.metadata.namespace, sync.metadata.name, sync.metadata.uid, owner)
+    waiting = set()
+    for item in sync.status.held:
+        with contextlib.suppress(ValueError):  # a file that cannot be read is held as well
+            waiting.add(ObjectId.parse(item.object))
+    return frozenset((await InventoryStore(client, unit).load()).entries) | waiting

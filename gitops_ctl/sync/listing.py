@@ -6,7 +6,7 @@ deleted (R03, R07, gitops.md, section 6.2).
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 
 from gitops_ctl.api.sync import Sync
@@ -22,8 +22,16 @@ Load = Callable[[AcceptedRevision, str], DocumentSet]
 """Reads and checks the documents of a revision below a folder; runs in a thread."""
 
 
+Recorded = Callable[[Sync], Awaitable[frozenset[ObjectId]]]
+"""Reads what is on record of a Sync: what it applied, and what it waits for."""
+
+
 class Listing:
-    """What Syncs ask for.  `syncs` gives every Sync that exists, with its parsed form."""
+    """What Syncs ask for.
+
+    `syncs` gives every Sync that exists, with its parsed form.  `recorded` stands in for what a Sync asks for as long as this
+    process does not know any revision of it, as after a restart: it still asks for what is on record (R07, R12).
+    """
 
     def __init__(
         self,
@@ -32,11 +40,13 @@ class Listing:
         load: Load,
         cluster_uid: str,
         syncs: Callable[[], Iterable[Sync]],
+        recorded: Recorded,
     ) -> None:
         self.revisions = revisions
         self.cluster_uid = cluster_uid
         self._load = load
         self._syncs = syncs
+        self._recorded = recorded
         self._states: dict[NamespacedName, tuple[tuple[object, ...], DesiredState]] = {}
         self._loading: dict[NamespacedName, asyncio.Lock] = {}
 
@@ -91,7 +101,11 @@ class Listing:
             return {}
 
     async def listed_by_others(self, sync: Sync, *, discovery: Discovery) -> dict[ObjectId, set[OwnerId]]:
-        """Which objects other Syncs of the same cluster ask for, by identity."""
+        """Which objects other Syncs of the same cluster ask for, by identity.
+
+        Raises:
+            GitopsError: the inventory of a Sync without a known revision cannot be read.
+        """
         found: dict[ObjectId, set[OwnerId]] = {}
         for other in list(self._syncs()):
             if other.metadata.uid == sync.metadata.uid or other.metadata.deletion_timestamp:
@@ -110,7 +124,7 @@ class Listing:
                 return (await self.state_of(sync, revision=revision, discovery=discovery)).lists
             except GitopsError:
                 pass  # what it asked for last still holds
-        return known[1].lists if known is not None else frozenset()
+        return known[1].lists if known is not None else await self._recorded(sync)
 
     async def document_of(self, sync: Sync, *, discovery: Discovery) -> Desired | None:
         """The document of a Sync itself in the newest revision of its source, wherever a unit of that source lists it."""

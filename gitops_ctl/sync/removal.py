@@ -5,10 +5,10 @@ when its object is surely gone or is somebody else's (R04).
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gitops_ctl.core.ids import NamespacedName, ObjectId
-from gitops_ctl.sync.model import Entry, OwnerId, Seen, Unseen
+from gitops_ctl.sync.model import UNSEEN, Entry, OwnerId, Seen, Unseen
 from gitops_ctl.sync.order import Deletion
 from gitops_ctl.sync.prune import Guarded, PruneFacts, PruneSpec, Survivors, guard, survivors
 from gitops_ctl.sync.remove import Removed, Remover
@@ -60,6 +60,7 @@ async def remove_unlisted(removal: Removal, found: Iterable[Entry], *, memory: M
         BlockedError: the manager may not write any more.
     """
     await _read_unseen(removal, entries := tuple(found), memory)
+    removal = await _verified(removal, entries)
     facts = PruneFacts(
         removal.owner,
         removal.see,
@@ -114,3 +115,17 @@ async def _read_unseen(removal: Removal, entries: tuple[Entry, ...], memory: Mem
     ]
     if unseen:
         memory.read.update(await removal.remover.read(unseen))
+
+
+async def _verified(removal: Removal, entries: tuple[Entry, ...]) -> Removal:
+    """The same, with everything that no informer shows read by name: its entry goes for good.
+
+    An informer selects on our label, which somebody may have taken off, and it may not know yet that its server was restored
+    from a backup (H17).
+    """
+    missing = [entry for entry in entries if removal.see(entry) is None]
+    if not missing:
+        return removal
+    found = await removal.remover.read(missing)
+    seen: dict[ObjectId, Seen] = {entry.id: found.get(entry.id, UNSEEN) for entry in missing}
+    return replace(removal, see=lambda entry: seen[entry.id] if entry.id in seen else removal.see(entry))

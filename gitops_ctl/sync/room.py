@@ -22,6 +22,7 @@ from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.kube.workqueue import WorkQueue
 from gitops_ctl.sync.clusters import Clusters
 from gitops_ctl.sync.controller import SyncController
+from gitops_ctl.sync.inventory import recorded_of
 from gitops_ctl.sync.listing import Listing, Load
 from gitops_ctl.sync.model import OwnerId
 from gitops_ctl.sync.world import SYNC, Emit, Syncs, World
@@ -82,7 +83,13 @@ class SyncRoom:
         await self.clusters.__aenter__()
         system = await self._client.get("/api/v1/namespaces/kube-system")
         cluster_uid = text_at(system, "metadata", "uid")
-        listing = Listing(revisions=self._revisions, load=self._load, cluster_uid=cluster_uid, syncs=self.syncs.all)
+        listing = Listing(
+            revisions=self._revisions,
+            load=self._load,
+            cluster_uid=cluster_uid,
+            syncs=self.syncs.all,
+            recorded=lambda sync: recorded_of(self._client, sync, owner=listing.owner_of(sync)),
+        )
         self._world = World(
             client=self._client,
             clock=self._client.clock,

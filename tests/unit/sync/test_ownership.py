@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from gitops_ctl.core.ids import NamespacedName
+from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.answers import KindNotServed
+from gitops_ctl.trust.provenance import AcceptedRevisions
 from tests.doubles.apiserver import FakeApiServer
 from tests.support.sync_cluster import Bench, document, fake_bench, until
 
@@ -131,6 +134,49 @@ async def test_hidden_files_are_no_documents_to_the_guard_of_an_empty_set(site: 
     blocked = await site.until_reason("PruneBlocked")
     assert "no document is left" in blocked["message"]
     assert await site.get("configmaps", "n0000")
+
+
+async def test_R07_R12_after_a_restart_a_unit_whose_source_is_not_known_yet_keeps_what_it_applied(site: Bench) -> None:
+    site.push({"a/shared.yaml": site.config_map("shared"), "a/a.yaml": site.config_map("a")})
+    await site.sync("a", path="a", prune=PRUNE)
+    await site.until_ready("a")
+    second = site.push({"b/taken.yaml": site.config_map("taken"), "b/shared.yaml": site.config_map("shared")})
+    site.publish(second, source="other")
+    await site.sync("b", path="b", prune=PRUNE, sourceRef={"name": "other"})
+    await site.until_held("OwnedElsewhere", name="b")
+    await site.stop()
+    # The source of b is not read yet; a drops what b waits for, and claims what b has.
+    site.push({"a/taken.yaml": site.config_map("taken", "a's")}, delete=["a/shared.yaml"])
+    newest = site.revisions.get(NamespacedName(site.namespace, "network"))
+    assert newest is not None
+    site.revisions = AcceptedRevisions()
+    site.revisions.publish(newest)
+    await site.start()
+    (held,) = await site.until_held("OwnedElsewhere", name="a")
+    assert held["object"] == f"ConfigMap/{site.namespace}/taken"
+    await site.until_idle()
+    assert (await site.get("configmaps", "taken"))["data"] == {"key": "1"}
+    shared = (await site.get("configmaps", "shared"))["metadata"]["uid"]
+    site.publish(second, source="other")
+    await site.until_ready("b", commit=second)
+    assert (await site.get("configmaps", "shared"))["metadata"]["uid"] == shared
+    await site.until_idle()
+    assert {entry["name"] for entry in await site.inventory("b")} == {"shared", "taken"}
+
+
+async def test_an_object_that_lost_our_label_goes_with_its_document_all_the_same(site: Bench) -> None:
+    site.push(site.config_maps(2))
+    await site.sync(prune=PRUNE)
+    await site.until_ready()
+    await site.stop()
+    bare: JsonObject = {"metadata": {"labels": {"gitops-ctl.dev/owner": None}}}
+    await site.admin.patch_merge(site.path("configmaps", "n0001"), bare, manager="somebody")
+    site.push(delete=["n0001.yaml"])
+    await site.restart()
+    await site.until_ready()
+    await site.until_idle()
+    assert await site.get("configmaps", "n0001") is None
+    assert [entry["name"] for entry in await site.inventory()] == ["n0000"]
 
 
 async def defined(site: Bench, group: str) -> None:
