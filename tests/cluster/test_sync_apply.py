@@ -186,6 +186,37 @@ async def test_S07_an_immutable_field_holds_its_object_until_a_person_consents(s
     await site.until_held("RecreateRequired")
 
 
+async def test_S07_other_parameters_of_a_storage_class_hold_it_alone(site: Bench) -> None:
+    name = f"{site.namespace}-disks"
+    group = "storage.k8s.io/v1"
+
+    def disks(kind: str, **annotations: str) -> str:
+        noted = {f"gitops-ctl.dev/{key}": text for key, text in annotations.items()}
+        tree = {"apiVersion": group, "kind": "StorageClass", "metadata": {"name": name, "annotations": noted}}
+        return document({**tree, "provisioner": "example.net/disks", "parameters": {"kind": kind}})
+
+    async def live() -> Any:
+        return await site.get("storageclasses", name, group=group, namespace="")
+
+    site.push({"disks.yaml": disks("slow"), **site.config_maps(1)})
+    await site.sync(deletionPolicy="Delete")
+    try:
+        await site.until_ready()
+        uid = (await live())["metadata"]["uid"]
+        site.push({"disks.yaml": disks("fast"), "n0000.yaml": site.config_map("n0000", "2")})
+        (held,) = await site.until_held("RecreateRequired")
+        assert "parameters" in held["message"]
+        assert (await site.get("configmaps", "n0000"))["data"] == {"key": "2"}
+        assert (await live())["parameters"] == {"kind": "slow"}
+        site.consent(ObjectId("storage.k8s.io", "StorageClass", "", name), "gitops-ctl.dev/recreate")
+        site.push({"disks.yaml": disks("fast", recreate=uid)})
+        await site.until_ready()
+        found = await live()
+        assert (found["parameters"], found["metadata"]["uid"] != uid) == ({"kind": "fast"}, True)
+    finally:
+        await site.admin.delete(site.path("storageclasses", name, group=group, namespace=""))
+
+
 async def test_S08_an_invalid_value_never_deletes_a_healthy_object(site: Bench) -> None:
     site.push({"fixed.yaml": immutable(site, "1")})
     await site.sync()
@@ -261,12 +292,19 @@ async def test_S12_S15_foreign_fields_and_another_order_are_no_drift(site: Bench
 
 
 async def test_S17_S18_only_the_objects_of_terminating_namespaces_wait(site: Bench) -> None:
-    going = [f"{site.namespace[-6:]}-going-{number}" for number in range(4)]
+    going = [f"{site.namespace[-6:]}-going-{number:02}" for number in range(50)]
     stuck = {"kind": "ConfigMap", "metadata": {"name": "stuck", "finalizers": ["example.net/never"]}}
-    for name in going:
+
+    async def begin_to_end(name: str) -> None:
         await site.admin.create("/api/v1/namespaces", {"metadata": {"name": name}})
         await site.admin.create(f"/api/v1/namespaces/{name}/configmaps", stuck)
         await site.admin.delete(f"/api/v1/namespaces/{name}")
+
+    async def let_go(name: str) -> None:
+        path = f"/api/v1/namespaces/{name}/configmaps/stuck"
+        await site.admin.patch_merge(path, {"metadata": {"finalizers": None}})
+
+    await asyncio.gather(*map(begin_to_end, going))
     files = {f"{name}.yaml": site.config_map("late").replace(site.namespace, name) for name in going}
     site.push({**files, **site.config_maps(2)})
     await site.sync()
@@ -274,10 +312,14 @@ async def test_S17_S18_only_the_objects_of_terminating_namespaces_wait(site: Ben
         held = await site.until_held("DependencyNotReady", count=len(going))
         assert {item["object"] for item in held} == {f"ConfigMap/{name}/late" for name in going}
         assert await site.get("configmaps", "n0001")
+        site.push({"n0001.yaml": site.config_map("n0001", "2")})
+
+        async def changed() -> bool:
+            return bool((await site.get("configmaps", "n0001"))["data"] == {"key": "2"})
+
+        await until(changed)
     finally:
-        for name in going:
-            path = f"/api/v1/namespaces/{name}/configmaps/stuck"
-            await site.admin.patch_merge(path, {"metadata": {"finalizers": None}})
+        await asyncio.gather(*map(let_go, going))
 
 
 async def test_S19_a_fight_is_reported_by_name_and_our_writes_slow_down(site: Bench) -> None:

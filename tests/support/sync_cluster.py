@@ -36,6 +36,7 @@ from tests.support.git_repos import RepoBuilder
 DEADLINE_S = 30.0
 CRDS = Path(__file__).resolve().parents[2] / "schemas" / "crds"
 SOURCE = "network"
+TIMING = Timing(absent_s=0.2, absent_cap_s=0.4, backoff_s=0.1, confirm_s=0.5)
 
 
 async def until(condition: Callable[[], Any], *, timeout_s: float = DEADLINE_S, what: str = "") -> Any:
@@ -140,12 +141,12 @@ class Bench:
 
     # -- the room ----------------------------------------------------------------------------------------------------
 
-    async def start(self, **options: Any) -> None:
+    async def start(self, *, timing: Timing = TIMING, **options: Any) -> None:
         """Start the room, as a fresh process would."""
         chosen = Options(
             namespace=self.namespace,
             emit=lambda _tree, kind, reason, note: self.events.append((kind, reason, note)),
-            timing=Timing(absent_s=0.2, absent_cap_s=0.4, backoff_s=0.1, confirm_s=0.5),
+            timing=timing,
             **options,
         )
         self.checked = CheckedLoader(self.loader)
