@@ -18,7 +18,7 @@ from gitops_ctl.git.entries import TreeEntry
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.git.tree import PathChange
 from gitops_ctl.trust.rulebook import POLICY_KIND
-from gitops_ctl.trust.verbs import WHOLE, Fields, verbs_between
+from gitops_ctl.trust.verbs import WHOLE, Fields, authorised_fields, verbs_between
 
 NO_BLOB = "0" * 40
 """Stands for a file that goes, also in a Consent."""
@@ -96,25 +96,30 @@ class BlobDocuments:
 def changes_of(documents: BlobDocuments, paths: Iterable[PathChange], *, policy_path: str) -> tuple[Change, ...]:
     """Every (path, verb, kind) of the changed paths, each once, by path.
 
+    Where a rule may ask who the author is there is one for each document: they can have different authors.
+
     Raises:
         NotFound, Refused: a blob cannot be read.
     """
     changed = list(paths)
     blobs = {change.path: change.new.id if change.new else NO_BLOB for change in changed}
-    found: dict[Change, None] = {}
+    found: dict[tuple[str, str, GroupKind | None, ObjectId | None], Change] = {}
     told: set[str] = set()
     for path, kind, name, verbs in _document_changes(documents, changed):
         for verb, pointers in verbs.items():
-            found[Change(path, verb, kind, name, pointers, blobs[path])] = None
+            whose = name if authorised_fields(kind, verb) is not None else None
+            found.setdefault((path, verb, kind, whose), Change(path, verb, kind, name, pointers, blobs[path]))
             told.add(path)
     for change in changed:
         if change.path == policy_path:
-            found[Change(change.path, "trust", POLICY_KIND, None, (WHOLE,), blobs[change.path])] = None
+            trust = Change(change.path, "trust", POLICY_KIND, None, (WHOLE,), blobs[change.path])
+            found[(change.path, "trust", POLICY_KIND, None)] = trust
         elif change.path not in told or _needs_edit(change) or documents.adds_errors(change):
             verb = "edit" if change.new is not None else "delete"
             for one in _kinds_of_file(documents, change):
-                found[Change(change.path, verb, one, None, (WHOLE,), blobs[change.path])] = None
-    return tuple(sorted(found, key=lambda change: change.path))
+                whole = Change(change.path, verb, one, None, (WHOLE,), blobs[change.path])
+                found.setdefault((change.path, verb, one, None), whole)
+    return tuple(sorted(found.values(), key=lambda change: change.path))
 
 
 def _needs_edit(change: PathChange) -> bool:

@@ -134,6 +134,22 @@ def test_who_introduced_the_plan_may_not_approve_it_whatever_roles_that_person_h
     assert "bob introduced what it authorises" in refused.message
 
 
+def test_each_document_of_a_file_has_its_own_author(tmp_path: Path, team: Team) -> None:
+    roles = {"author": ["ann", "bob"], "approver": ["bob"], "admin": ["adm"]}
+    story = Story.begin(tmp_path / "each", team.policy(roles, rules=RULES))
+
+    def file(**approval: object) -> str:
+        return "---\n".join(rollout(name, plan={"a": 1}, **approval) for name in ("first", "second"))
+
+    story.repo.commit({"clusters/r.yaml": rollout("first", plan={"a": 1})}, signer=team["ann"])
+    story.repo.commit({"clusters/r.yaml": file()}, signer=team["bob"])
+    assert story.judge().verdict == "Accepted"
+    story.repo.commit({"clusters/r.yaml": file(approval={"x": 1})}, signer=team["bob"])
+    refused = story.judge().refused
+    assert refused is not None
+    assert "bob introduced what it authorises" in refused.message
+
+
 def test_a_consent_annotation_has_an_introducer(told: Story, team: Team) -> None:
     told.repo.commit({"clusters/a.yaml": config_map("a")}, signer=team["ann"])
     marked = config_map("a").replace('"name": "a"', '"name": "a", "annotations": {"gitops-ctl.dev/recreate": "uid-1"}')
