@@ -25,6 +25,9 @@ MIN_INTERVAL_S: Final = 1.0
 
 MAX_TRACKED_SOURCES: Final = 10_000
 
+SECRET_KEPT_S: Final = 5.0
+"""For so long a secret is not read again: a flood of unsigned deliveries costs the API server next to nothing."""
+
 SecretOf = Callable[[NamespacedName], Awaitable[bytes | None]]
 """The webhook secret of a source; None when the source is unknown or has no webhook."""
 
@@ -90,6 +93,26 @@ class DeliveryPace:
         return True
 
 
+class KeptSecrets:
+    """Reads the secret of a source once in a while, however many deliveries ask for it at the same time."""
+
+    def __init__(self, secret_of: SecretOf, *, clock: Clock) -> None:
+        self._secret_of = secret_of
+        self._clock = clock
+        self._kept: OrderedDict[NamespacedName, tuple[float, asyncio.Future[bytes | None]]] = OrderedDict()
+
+    async def __call__(self, source: NamespacedName) -> bytes | None:
+        now_s = self._clock.boot_s()
+        kept = self._kept.get(source)
+        if kept is None or now_s - kept[0] >= SECRET_KEPT_S:
+            kept = self._kept[source] = (now_s, asyncio.ensure_future(self._secret_of(source)))
+            self._kept.move_to_end(source)
+            if len(self._kept) > MAX_TRACKED_SOURCES:
+                self._kept.popitem(last=False)
+        # Shielded: one sender that hangs up must not end the reading that others wait for.
+        return await asyncio.shield(kept[1])
+
+
 class PacedTrigger:
     """Triggers now, or when the pace admits it: a push that follows another one closely may be the last for long."""
 
@@ -134,6 +157,7 @@ def webhook_app(*, secret_of: SecretOf, trigger: Trigger, clock: Clock) -> web.A
     signature or no such source, 408 the body did not come in time, 413 the body is too long.
     """
     poll = PacedTrigger(trigger, clock=clock)
+    kept_secret_of = KeptSecrets(secret_of, clock=clock)
 
     async def deliver(request: web.Request) -> web.Response:
         source = NamespacedName(request.match_info["namespace"], request.match_info["name"])
@@ -144,7 +168,7 @@ def webhook_app(*, secret_of: SecretOf, trigger: Trigger, clock: Clock) -> web.A
             return _answer(408, "the body did not arrive in time")
         if body is None:
             return _answer(413, f"the body is longer than {BODY_LIMIT_BYTES} bytes")
-        secret = await secret_of(source)
+        secret = await kept_secret_of(source)
         if not is_signed(request.headers, body=body, secret=secret or b"") or secret is None:
             return _answer(401, "no valid signature")
         if not is_push(request.headers):

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from gitops_ctl.core.ids import NamespacedName
-from gitops_ctl.source.webhook import BODY_LIMIT_BYTES, is_signed, webhook_app
+from gitops_ctl.source.webhook import BODY_LIMIT_BYTES, SECRET_KEPT_S, is_signed, webhook_app
 
 SECRET = b"hook-secret-for-tests"
 SOURCE = NamespacedName("tenant", "network")
@@ -45,6 +45,7 @@ class Endpoint:
     url: str
     clock: HandClock
     triggered: list[NamespacedName] = field(default_factory=list)
+    reads: int = 0
 
     async def post(self, body: bytes = PUSH, path: str = "/hooks/tenant/network", **headers: str) -> int:
         async with (
@@ -62,6 +63,7 @@ async def endpoint() -> AsyncIterator[Endpoint]:
     found = Endpoint("", clock)
 
     async def secret_of(source: NamespacedName) -> bytes | None:
+        found.reads += 1
         return SECRET if source == SOURCE else None
 
     runner = web.AppRunner(webhook_app(secret_of=secret_of, trigger=found.triggered.append, clock=clock))
@@ -110,6 +112,16 @@ async def test_H20_a_delivery_without_a_valid_signature_triggers_nothing(
 @pytest.mark.parametrize("header", ["X-Hub-Signature-256", "X-Gitea-Signature", "X-Gitlab-Token"])
 def test_H20_header_bytes_that_are_no_text_are_a_wrong_signature_and_no_failure(header: str) -> None:
     assert not is_signed({header: b"sha256=\xff\xfe".decode(errors="surrogateescape")}, body=PUSH, secret=SECRET)
+
+
+async def test_H20_a_flood_of_unsigned_deliveries_reads_the_secret_once_in_a_while(endpoint: Endpoint) -> None:
+    for _ in range(2):
+        answers = await asyncio.gather(*(endpoint.post() for _ in range(20)))
+        assert set(answers) == {401}
+    assert endpoint.reads == 1
+    endpoint.clock.now_s += SECRET_KEPT_S
+    assert await endpoint.post(X_Gitea_Signature=signed(PUSH), X_Gitea_Event="push") == 202
+    assert endpoint.reads == 2
 
 
 async def test_H20_an_unknown_source_answers_like_a_wrong_signature(endpoint: Endpoint) -> None:
