@@ -33,7 +33,7 @@ from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.source import access
 from gitops_ctl.source.acceptance import judged_facts, observe, range_request
 from gitops_ctl.source.durable import acceptance_of, first_seen_of, observed_of
-from gitops_ctl.source.judging import Judged, SourceCaches, judge
+from gitops_ctl.source.judging import Judged, SourceCaches, holds, judge
 from gitops_ctl.source.model import Facts
 from gitops_ctl.source.plan import PENDING_RETRY_S, next_poll_s, retry_s, stale_after_s
 from gitops_ctl.source.summarise import ACCEPTED, IN_PROGRESS, error_text, status_of
@@ -104,11 +104,15 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """What a pass found: facts for the status, and what to hand over when they are stored."""
+    """What a pass found: facts for the status, and what to hand over when they are stored.
+
+    `is_about_tip` is False when the accepted revision was looked at without asking the server.
+    """
 
     facts: Facts
     judged: Judged | None = None
     request: FetchRequest | None = None
+    is_about_tip: bool = True
 
 
 class SourceController:
@@ -184,7 +188,7 @@ class SourceController:
         if found.judged is not None and found.request is not None:
             self._hand_over(tree, found, memory=memory)
             inputs = self._inputs(memory.generation, found.facts, found.judged)
-            memory.judged = () if found.facts.pending else inputs
+            memory.judged = inputs if found.is_about_tip and not found.facts.pending else ()
         elif revisions.get(key) is None and revisions.state(key) in ("", _NOT_FOUND):
             revisions.withdraw(key, reason=ErrorCode.SOURCE_NOT_ACCEPTED.reason)
 
@@ -258,7 +262,8 @@ class SourceController:
             memory.failures += 1
             if error.code is ErrorCode.REPOSITORY_DAMAGED:
                 self._ports.clones.discard(self._repository(source, parse_url(source.spec.url, allow_file=True)))
-            found = _Pass(replace(facts, error=error))
+            found = await self._from_copy(source, memory=memory, facts=facts)
+            found = replace(found, facts=replace(found.facts, error=error))
             delay_s = retry_s(error, failures=memory.failures, interval_s=interval_s, draw=self._ports.draw())
             log.info("source not polled", source=str(key), code=error.code.label, error=error_text(error))
         silent_s = self._ports.clock.boot_s() - memory.since_s
@@ -312,7 +317,7 @@ class SourceController:
         return FetchRequest(
             url=url,
             repository=self._repository(source, url),
-            ref=Ref("branch", spec.ref.branch) if spec.ref.branch else Ref("tag", spec.ref.tag or ""),
+            ref=_ref_of(source),
             known=spec.trust.root.commit if spec.trust else None,
             credentials=await access.read_credentials(client, source=source),
             ca=await access.read_authorities(client, source=source),
@@ -336,6 +341,27 @@ class SourceController:
         git = self._ports.git
         repository = await self._ports.clones.collect(request, keep=(*root, *accepted), collector=git)
         return replace(request, repository=repository)
+
+    async def _from_copy(self, source: GitSource, *, memory: _Memory, facts: Facts) -> _Pass:
+        """After a restart while the server cannot be polled: what was accepted is handed over from the local copy.
+
+        Drift repair at the accepted revision needs no server.  Whatever is wrong with the copy, the poll's error is told.
+        """
+        accepted = facts.accepted
+        if memory.lease is not None or accepted is None or source.spec.trust is None:
+            return _Pass(facts)
+        try:
+            url = parse_url(source.spec.url, allow_file=self._allow_file)
+            repository = self._repository(source, url)
+            if not await asyncio.to_thread(holds, repository, accepted.revision):
+                return _Pass(facts)
+            request = FetchRequest(url=url, repository=repository, ref=_ref_of(source))
+            tip = RemoteTip(accepted.revision, accepted.tag or None)
+            found = await self._judge(source, request, tip=tip, memory=memory, facts=facts)
+        except GitopsError as error:
+            log.info("local copy not usable", code=error.code.label)
+            return _Pass(facts)
+        return replace(found, is_about_tip=False)
 
     async def _again(self, source: GitSource, request: FetchRequest, *, memory: _Memory, facts: Facts) -> _Pass:
         """While suspended nothing is fetched; what was accepted is handed over again after a restart."""
@@ -424,3 +450,8 @@ class SourceController:
         )
         if before is not None:
             before.close()
+
+
+def _ref_of(source: GitSource) -> Ref:
+    ref = source.spec.ref
+    return Ref("branch", ref.branch) if ref.branch else Ref("tag", ref.tag or "")

@@ -36,6 +36,14 @@ class SourceCaches:
     """The last accepted commit that answers were worked out for, and the answers."""
 
 
+def holds(path: Path, commit: str) -> bool:
+    """Whether the bare repository is there and has the commit."""
+    if not (path / "HEAD").exists():
+        return False
+    with ObjectStore.open(path) as store:
+        return store.contains(commit)
+
+
 def judge(path: Path, *, request: RangeRequest, caches: SourceCaches, limits: TreeLimits) -> Judged:
     """Judge as much as one pass may, and prepare the accepted revision for its readers.
 

@@ -110,3 +110,20 @@ async def test_a_restart_while_suspended_hands_the_accepted_revision_over_again(
         return await world.config_map("base") == "1"
 
     await until(repaired, what="the revision in force is applied after a restart")
+
+
+async def test_a_restart_while_the_server_is_away_repairs_drift_at_the_accepted_revision(world: Product) -> None:
+    await world.stop()
+    world.repo.path.rename(world.repo.path.with_name("away"))
+    await world.set_config_map("base", "drift")
+    await world.start()
+
+    async def repaired() -> bool:
+        return await world.config_map("base") == "1"
+
+    await until(repaired, what="drift is repaired without the server")
+    assert (await world.condition())["status"] == "False"
+
+    world.repo.path.with_name("away").rename(world.repo.path)
+    commit = world.push({"site/base.yaml": config_map("base", "2")})
+    await world.until_applied(commit)
