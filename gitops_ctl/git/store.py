@@ -22,7 +22,10 @@ from gitops_ctl.git.objects import Links, RawCommit, RawTag, object_id_of, parse
 EMPTY_TREE: Final = object_id_of("tree", b"")
 """Id of the tree without entries; it need not be stored."""
 
-TREE_CACHE_ENTRIES: Final = 200_000
+TREE_CACHE_ENTRIES: Final = 50_000
+LIBRARY_CACHE_BYTES: Final = 16 * 2**20
+"""Of libgit2, for all repositories of the process: what is read again and again is kept here, parsed."""
+
 LINK_CACHE_COMMITS: Final = 200_000
 
 _KINDS: Final = {ObjectType.COMMIT: "commit", ObjectType.TREE: "tree", ObjectType.BLOB: "blob", ObjectType.TAG: "tag"}
@@ -55,6 +58,7 @@ class ObjectStore:
         Raises:
             Refused: REPOSITORY_DAMAGED, no repository is there or it cannot be read.
         """
+        pygit2.settings.cache_max_size(LIBRARY_CACHE_BYTES)
         flags = RepositoryOpenFlag.NO_SEARCH | RepositoryOpenFlag.NO_DOTGIT | RepositoryOpenFlag.BARE
         try:
             return cls(path, pygit2.Repository(str(path), flags))
