@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from gitops_ctl.core.ids import NamespacedName, ObjectId
 from gitops_ctl.sync.model import UNSEEN, Entry, OwnerId, Seen, Unseen
 from gitops_ctl.sync.order import Deletion
-from gitops_ctl.sync.prune import Guarded, PruneFacts, PruneSpec, Survivors, guard, survivors
+from gitops_ctl.sync.prune import Guarded, PruneFacts, PruneSpec, Survivors, guard, set_digest, survivors
 from gitops_ctl.sync.remove import Removed, Remover
 from gitops_ctl.sync.summarise import PruneReport
 from gitops_ctl.sync.unit import Memory
@@ -70,7 +70,7 @@ async def remove_unlisted(removal: Removal, found: Iterable[Entry], *, memory: M
     )
     sorted_ = survivors(entries, facts=facts)
     pruned = Pruned(kept=dict(sorted_.kept), terminating=sorted_.terminating, unknown=sorted_.unknown)
-    judged = _judge(removal, sorted_, memory=memory, total=total)
+    judged = _judge(removal, sorted_, entries=entries, memory=memory, total=total)
     pruned.blocked = judged.message
     result = Removed()
     if not judged.message and (sorted_.doomed or sorted_.terminating):
@@ -88,11 +88,20 @@ async def remove_unlisted(removal: Removal, found: Iterable[Entry], *, memory: M
     return pruned
 
 
-def _judge(removal: Removal, found: Survivors, *, memory: Memory, total: int) -> Guarded:
-    """The guards, unless this set is the rest of one that passed them (a delete was refused, or waits for finalizers)."""
+def _judge(removal: Removal, found: Survivors, *, entries: tuple[Entry, ...], memory: Memory, total: int) -> Guarded:
+    """The guards, unless this set is the rest of one that passed them.
+
+    A rest is known by memory (a delete was refused, or waits for finalizers), and after a restart by the inventory, which
+    keeps every entry until the whole set was deleted: what is left and what is gone already give the consented digest.
+    """
     judged = guard(found.doomed, remaining=removal.remaining, total=total, spec=removal.spec)
     if found.doomed and _named(found.doomed) <= memory.permitted:
         return Guarded(judged.digest, consented=judged.consented)
+    if judged.message and removal.spec.consent:
+        going = frozenset(found.terminating)
+        begun = [entry for entry in entries if entry.id in going or removal.see(entry) is None]
+        if removal.spec.consent == set_digest((*found.doomed, *(Deletion(entry, None) for entry in begun))):
+            return Guarded(removal.spec.consent, consented=True)
     return judged
 
 

@@ -84,6 +84,26 @@ async def test_R01_an_empty_folder_deletes_nothing_until_a_person_consents(site:
     assert (status["lastPrune"]["digest"], status["lastPrune"]["consentCommit"]) == (digest, "c" * 40)
 
 
+async def test_R05_a_consented_removal_that_a_crash_cut_short_is_finished_by_the_next_process(site: Bench) -> None:
+    files = {f"app/{name}": text for name, text in site.config_maps(4).items()}
+    site.push({**files, "ops/sync.yaml": sync_document(site)})
+    await site.sync(path="app", prune=PRUNE)
+    await site.sync("ops", path="ops")
+    await site.until_ready()
+    site.push(delete=list(files))
+    digest = digest_in((await site.until_reason("PruneBlocked"))["message"])
+    await site.kill()
+    # What a process had done that died between the deletes and the inventory.
+    for name in ("n0000", "n0001"):
+        await site.admin.delete(site.path("configmaps", name))
+    site.consent(ObjectId("gitops-ctl.dev", "Sync", site.namespace, "site"), ALLOW)
+    site.push({"ops/sync.yaml": sync_document(site, digest=digest)})
+    await site.restart()
+    status = await site.until_ready()
+    assert await names_of(site) == set()
+    assert (status["lastPrune"]["digest"], status["lastPrune"]["consentCommit"]) == (digest, "c" * 40)
+
+
 async def test_R02_a_large_share_stops_and_an_edit_of_the_limit_lets_it_go_on(site: Bench) -> None:
     site.push(site.config_maps(20))
     await site.sync(prune=PRUNE)
