@@ -345,10 +345,13 @@ class SourceController:
     async def _from_copy(self, source: GitSource, *, memory: _Memory, facts: Facts) -> _Pass:
         """After a restart while the server cannot be polled: what was accepted is handed over from the local copy.
 
-        Drift repair at the accepted revision needs no server.  Whatever is wrong with the copy, the poll's error is told.
+        Drift repair at the accepted revision needs no server, and a new root needs none to stop the effects of what it does
+        not contain.  Whatever is wrong with the copy, the poll's error is told.
         """
         accepted = facts.accepted
-        if memory.lease is not None or accepted is None or source.spec.trust is None:
+        if accepted is None or source.spec.trust is None:
+            return _Pass(facts)
+        if memory.lease is not None and not _is_due_again(source, facts):
             return _Pass(facts)
         try:
             url = parse_url(source.spec.url, allow_file=self._allow_file)
@@ -365,7 +368,9 @@ class SourceController:
 
     async def _again(self, source: GitSource, request: FetchRequest, *, memory: _Memory, facts: Facts) -> _Pass:
         """While suspended nothing is fetched; what was accepted is handed over again after a restart."""
-        if facts.accepted is None or source.spec.trust is None or memory.judged:
+        if facts.accepted is None or source.spec.trust is None:
+            return _Pass(facts)
+        if memory.judged and not _is_due_again(source, facts):
             return _Pass(facts)
         if not request.repository.exists():
             raise BlockedError(
@@ -450,6 +455,14 @@ class SourceController:
         )
         if before is not None:
             before.close()
+
+
+def _is_due_again(source: GitSource, facts: Facts) -> bool:
+    """Whether the accepted range has to be judged again before the next effect (gitops.md, section 4.5)."""
+    trust, accepted = source.spec.trust, facts.accepted
+    if trust is None or accepted is None:
+        return False
+    return not facts.effects_allowed or accepted.root != trust.root.commit
 
 
 def _ref_of(source: GitSource) -> Ref:

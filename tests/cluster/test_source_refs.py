@@ -127,3 +127,25 @@ async def test_a_restart_while_the_server_is_away_repairs_drift_at_the_accepted_
     world.repo.path.with_name("away").rename(world.repo.path)
     commit = world.push({"site/base.yaml": config_map("base", "2")})
     await world.until_applied(commit)
+
+
+@pytest.mark.parametrize("asleep", ["away", "suspended"])
+async def test_X01_a_new_root_stops_the_effects_of_what_it_does_not_contain_without_the_server(
+    world: Product, asleep: str
+) -> None:
+    if asleep == "away":
+        world.repo.path.rename(world.repo.path.with_name("away"))
+    elsewhere = {"root": {"commit": "1" * 40, "policyDigest": "sha256:" + "0" * 64}}
+    pinned = (await world.admin.get(world.source_path))["spec"]
+    await world.admin.patch_merge(world.source_path, {"spec": {"trust": elsewhere, "suspend": asleep == "suspended"}})
+    await world.until_reason("SourceNotAccepted", sync="site")
+    await world.set_config_map("base", "by hand")
+    await world.request("site")
+    assert await world.config_map("base") == "by hand"
+
+    await world.admin.patch_merge(world.source_path, {"spec": {"trust": pinned["trust"]}})
+
+    async def repaired() -> bool:
+        return await world.config_map("base") == "1"
+
+    await until(repaired, what="effects begin again under the root that contains the accepted revision")
