@@ -22,7 +22,7 @@ if [ -n "$missing" ]; then
 fi
 if ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "$PYTHON is $("$PYTHON" -V 2>&1); 3.11 or newer is needed" >&2
-    echo "install: a newer Python, then run: make PYTHON=/path/to/python3" >&2
+    echo "install: a newer Python, then name it to make: make demo PYTHON=/path/to/python3" >&2
     exit 1
 fi
 if ! "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null; then
@@ -32,7 +32,7 @@ if ! "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null; then
 fi
 if ! command -v go >/dev/null 2>&1 && [ ! -x /usr/local/go/bin/go ] && [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
     echo "note: Go is not installed; it is needed once, to build the control plane" >&2
-    echo "install: apt-get install golang-go, or unpack an archive of https://go.dev/dl to /usr/local/go" >&2
+    echo "install: Go 1.26 or newer, an archive of https://go.dev/dl unpacked in /usr/local" >&2
 fi
 
 # uv lives beside .venv, because it removes from .venv whatever the lock file does not name.

@@ -6,6 +6,7 @@ when that does not come, so the demo is a test as well.
 """
 
 import asyncio
+import shutil
 from collections.abc import Awaitable, Callable, Iterator
 
 import click
@@ -33,8 +34,13 @@ async def _demo(*, keep: bool) -> None:
             await step()
         _say("\nEverything came as it was claimed.")
         if keep:
-            _say(f"\nStill running.  export KUBECONFIG={world.kubeconfig}\nCtrl-C ends it.")
+            kubectl = "kubectl" if shutil.which("kubectl") else world.binary
+            _say("\nStill running; Ctrl-C ends it.  In another terminal:")
+            _say(f"  export KUBECONFIG={world.kubeconfig}\n  {kubectl} get gsrc,gsync -A")
             await asyncio.Event().wait()
+        _say(
+            "All of it is stopped and removed now.  `gitops-ctl demo --keep` leaves it running, to look around."
+        )
 
 
 def _say(text: str) -> None:
@@ -111,7 +117,7 @@ class Story:
             )
 
         await world.until(f"{commit[:12]} is refused and {accepted[:12]} stays", rejected)
-        await show_status(world.client, namespace=NAMESPACE)
+        await self._status()
 
     async def taken_back(self) -> None:
         world = self._world
@@ -131,7 +137,11 @@ class Story:
 
         await world.until("ConfigMap/network/site-b-core is pruned", gone)
         await world.until(f"{commit[:12]} is applied", self._ready_at(commit))
-        await show_status(world.client, namespace=NAMESPACE)
+        await self._status()
+
+    async def _status(self) -> None:
+        _say(f"   $ gitops-ctl status -n {NAMESPACE}")
+        await show_status(self._world.client, namespace=NAMESPACE)
 
     def _ready_at(self, commit: str) -> Callable[[], Awaitable[bool]]:
         async def ready() -> bool:

@@ -1,21 +1,22 @@
 """The world of the demo: control plane, Git server, people, pinned source and manager; everything goes with the context."""
 
+import shlex
 import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from gitops_ctl.api.manifests import manifest
-from gitops_ctl.api.names import POLICY_PATH
+from gitops_ctl.api.names import POLICY_PATH, SYSTEM_NAMESPACE
 from gitops_ctl.cli.installing import TENANT_MANAGER, Tenant, tenant_objects
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
 from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of
-from gitops_ctl.core.errors import TerminalError
+from gitops_ctl.core.errors import BlockedError, TerminalError
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, objects_at, text_at
 from gitops_ctl.documents.loader import load
 from gitops_ctl.kube.config import load_cluster
@@ -24,9 +25,9 @@ from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.local.certificates import Authority
 from gitops_ctl.local.controlplane import Options
 from gitops_ctl.local.gitserver import GitServer, Login
-from gitops_ctl.local.product import put
+from gitops_ctl.local.product import MANAGER_ACCOUNT, put
 from gitops_ctl.local.progress import progress_for
-from gitops_ctl.local.state import SystemFolder, state_home
+from gitops_ctl.local.state import SystemFolder, locked, state_home
 from gitops_ctl.local.system import Provider, Request, bring_up, take_down
 from gitops_ctl.local.workshop import Workshop, run_kubectl
 
@@ -81,9 +82,9 @@ class DemoWorld:
 
     def kubectl(self, *arguments: str) -> None:
         """Run kubectl as a person would, and show command and output."""
-        self.say(f"   $ kubectl {' '.join(arguments)}")
+        self.say(f"   $ kubectl {shlex.join(arguments)}")
         for line in run_kubectl(self.binary, *arguments, kubeconfig=self.kubeconfig).splitlines():
-            self.say(f"   {line}")
+            self.say(f"   {line}".rstrip())
 
     def copy(self, *folders: str) -> None:
         """Bring folders of the example repository into the checkout."""
@@ -106,12 +107,14 @@ async def demo_world(*, say: Callable[[str], None]) -> AsyncIterator[DemoWorld]:
     """Start everything in a folder of its own; nothing of it is left when the context ends.
 
     Raises:
-        GitopsError: a tool, disk or memory is short, or something did not start.
+        GitopsError: a tool, disk or memory is short, something did not start, or another demo runs (LOCAL_BUSY).
     """
     folder = SystemFolder(state_home() / "demo")
-    await take_down(folder, purge=True)
     clock = SystemClock()
     async with AsyncExitStack() as stack:
+        stack.enter_context(_alone())
+        # What a killed demo left behind.
+        await take_down(folder, purge=True)
         stack.push_async_callback(take_down, folder, purge=True)
         options = Options(nodes=1, durable=False)
         request = Request(folder.path, provider=Provider.PROCESSES, options=options, manager=True)
@@ -130,6 +133,13 @@ async def demo_world(*, say: Callable[[str], None]) -> AsyncIterator[DemoWorld]:
         client = await stack.enter_async_context(KubeClient(config, component="demo", clock=clock))
         await install(client, tenant=demo_tenant(url, root, digest, ca=authority.certificate_path.read_text()))
         yield DemoWorld(client, Path(state.kubeconfig), Path(state.kubectl), workshop, folder.logs, say)
+
+
+def _alone() -> AbstractContextManager[None]:
+    lock = state_home() / "demo.lock"
+    hint = "wait for its end, or end it with Ctrl-C where it runs"
+    busy = BlockedError("another demo is running", code=ErrorCode.LOCAL_BUSY, subject=str(lock), hint=hint)
+    return locked(lock, busy=busy)
 
 
 def first_commits(workshop: Workshop, url: str) -> tuple[str, str]:
@@ -177,11 +187,11 @@ def demo_tenant(url: str, root: str, digest: str, *, ca: str) -> Tenant:
 
 
 async def install(client: KubeClient, *, tenant: Tenant) -> None:
-    """What bootstrap does for a tenant, and the rights that a person gives to the Sync's account."""
+    """What bootstrap does for a tenant, and the rights that a person gives to the Sync's account and to the manager."""
     mapper = Mapper(client)
     for wanted in tenant_objects(tenant):
         await put(client, mapper, wanted=wanted, manager=TENANT_MANAGER)
-    for wanted in applier_rights(tenant):
+    for wanted in (*applier_rights(tenant), *watch_rights()):
         await put(client, mapper, wanted=wanted, manager=TENANT_MANAGER)
 
 
@@ -189,7 +199,7 @@ def applier_rights(tenant: Tenant) -> tuple[JsonObject, ...]:
     """What the documents of the example need; who applies roles must hold them or may escalate."""
     name = f"{tenant.namespace}-{tenant.service_account}"
     verbs = ["get", "create", "patch", "delete"]
-    rules = [
+    rules: list[JsonObject] = [
         {"apiGroups": [""], "resources": ["namespaces", "configmaps", "services", "serviceaccounts"], "verbs": verbs},
         {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": verbs},
         {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": verbs},
@@ -201,6 +211,18 @@ def applier_rights(tenant: Tenant) -> tuple[JsonObject, ...]:
         {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": verbs},
         {"apiGroups": ["lab.example.net"], "resources": ["accessports"], "verbs": verbs},
     ]
+    return _granted(name, rules, account=tenant.service_account, namespace=tenant.namespace)
+
+
+def watch_rights() -> tuple[JsonObject, ...]:
+    """What the manager needs to hear of drift in a kind of one's own: without it such objects are only looked at in turn."""
+    rules: list[JsonObject] = [
+        {"apiGroups": ["lab.example.net"], "resources": ["accessports"], "verbs": ["list", "watch"]}
+    ]
+    return _granted("lab-informers", rules, account=MANAGER_ACCOUNT, namespace=SYSTEM_NAMESPACE)
+
+
+def _granted(name: str, rules: list[JsonObject], *, account: str, namespace: str) -> tuple[JsonObject, ...]:
     role: JsonObject = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -212,6 +234,6 @@ def applier_rights(tenant: Tenant) -> tuple[JsonObject, ...]:
         "kind": "ClusterRoleBinding",
         "metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": tenant.service_account, "namespace": tenant.namespace}],
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }
     return role, binding

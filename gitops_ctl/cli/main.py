@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gitops_ctl import __version__
-from gitops_ctl.cli.output import report_error, report_internal, report_usage
+from gitops_ctl.cli.output import report_error, report_internal, report_machine, report_usage
 from gitops_ctl.core.errors import GitopsError
 
 PROGRAM = "gitops-ctl"
@@ -88,11 +88,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return end.exit_code
     except click.Abort:
         return EXIT_INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
     except click.ClickException as error:
         report_usage(error)
     except BrokenPipeError:
         # Whoever read our output has enough; without this Python complains once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        report_machine(error)
     except Exception as error:  # noqa: BLE001 - the last place where a bug can be told in one form
         report_internal(error)
     else:

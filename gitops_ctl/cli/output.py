@@ -4,6 +4,7 @@ Results go to stdout, everything else to stderr.  JSON carries a version, so tha
 """
 
 import enum
+import errno
 import json
 import os
 import shutil
@@ -16,12 +17,14 @@ from typing import TextIO, TypeVar
 import click
 
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.errors import GitopsError
+from gitops_ctl.core.errors import BlockedError, GitopsError
 from gitops_ctl.core.jsonvalue import JsonObject
 
 API_VERSION = "cli.gitops-ctl.dev/v1"
 _GAP = "   "
 _CUT = "…"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS)
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
 
 
@@ -127,6 +130,18 @@ def report_usage(error: click.ClickException) -> None:
         coloured=is_coloured(sys.stderr),
     )
     _to_stderr(text)
+
+
+def report_machine(error: OSError) -> None:
+    """Write to stderr that a file or folder of this machine cannot be used; whatever else went wrong there is a bug of ours."""
+    place = str(error.filename or "")
+    if error.errno in _NO_SPACE:
+        report_error(BlockedError(str(error.strerror), code=ErrorCode.DISK_SHORT, subject=place))
+    elif error.errno in _NO_ACCESS and place:
+        hint = "give this user access, or set XDG_STATE_HOME and XDG_CACHE_HOME to folders that can be written"
+        report_error(BlockedError(str(error.strerror), code=ErrorCode.LOCAL_SYSTEM, subject=place, hint=hint))
+    else:
+        report_internal(error)
 
 
 def report_internal(error: Exception) -> None:

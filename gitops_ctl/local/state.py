@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.errors import BlockedError
+from gitops_ctl.core.errors import BlockedError, GitopsError
 from gitops_ctl.local.certificates import write_private
 
 
@@ -127,18 +127,31 @@ class SystemFolder:
             BlockedError: another process does (LOCAL_BUSY).
         """
         self.create()
-        with self._lock.open("ab") as stream:
-            if not _try_lock(stream):
-                raise BlockedError(
-                    "another process already runs this local system",
-                    code=ErrorCode.LOCAL_BUSY,
-                    subject=str(self.path),
-                    hint="use it as it is, or stop it with `gitops-ctl down`",
-                )
-            stream.truncate(0)
-            stream.write(str(os.getpid()).encode())
-            stream.flush()
+        busy = BlockedError(
+            "another process already runs this local system",
+            code=ErrorCode.LOCAL_BUSY,
+            subject=str(self.path),
+            hint="use it as it is, or stop it with `gitops-ctl down`",
+        )
+        with locked(self._lock, busy=busy):
             yield
+
+
+@contextmanager
+def locked(lock: Path, *, busy: GitopsError) -> Iterator[None]:
+    """Hold a lock file, with our process id in it.
+
+    Raises:
+        GitopsError: `busy`, when another process holds it.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with lock.open("ab") as stream:
+        if not _try_lock(stream):
+            raise busy
+        stream.truncate(0)
+        stream.write(str(os.getpid()).encode())
+        stream.flush()
+        yield
 
 
 def _try_lock(stream: IO[bytes]) -> bool:

