@@ -81,16 +81,23 @@ async def test_expressions_decide_health_in_their_order(site: Bench) -> None:
 async def test_H05_objects_of_others_are_waited_for_by_name(site: Bench) -> None:
     site.push(site.config_maps(1))
     checks = [{"kind": "ConfigMap", "name": f"theirs-{number}", "namespace": site.namespace} for number in range(3)]
-    others = [{"metadata": {"name": f"noise-{number}"}} for number in range(50)]
-    await asyncio.gather(*(site.admin.create(site.path("configmaps"), body) for body in others))
+    others = iter([{"metadata": {"name": f"noise-{number}"}} for number in range(5000)])
+
+    async def fill() -> None:
+        for body in others:
+            await site.admin.create(site.path("configmaps"), body)
+
+    await asyncio.gather(*(fill() for _ in range(32)))
     await site.sync(healthChecks=checks)
     ready = await site.until_reason("Progressing")
     assert "theirs-2: is not there" in ready["message"]
+    lists = site.manager.calls["list", "configmaps"]
     (informer,) = site.room.clusters.local._informers.values()  # type: ignore[union-attr]
     assert [key.name for key in informer.cache if key.namespace == site.namespace] == ["n0000"]
     for check in checks:
         await site.admin.create(site.path("configmaps"), {"metadata": {"name": check["name"]}})
     await site.until_ready()
+    assert site.manager.calls["list", "configmaps"] == lists
 
 
 async def test_H04_failing_units_do_not_delay_healthy_ones(site: Bench) -> None:
@@ -112,13 +119,38 @@ async def test_H04_failing_units_do_not_delay_healthy_ones(site: Bench) -> None:
     assert time.monotonic() - began_s < 10
 
 
-async def test_H03_H07_R13_R14_three_thousand_objects_end_and_their_record_is_in_shards(site: Bench) -> None:
-    count = 3000
+def job(site: Bench) -> str:
+    """YAML of a Job that nobody runs."""
+    containers = [{"name": "hook", "image": "example.net/hook:1"}]
+    spec = {"template": {"spec": {"restartPolicy": "Never", "containers": containers}}}
+    return document(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "hook", "namespace": site.namespace},
+            "spec": spec,
+        }
+    )
+
+
+async def test_H03_H07_R13_R14_five_thousand_objects_end_and_their_record_is_in_shards(site: Bench) -> None:
+    count = 5000
     parts = [site.config_map(f"n{number:04}") for number in range(count)]
     site.push({f"part-{start:04}.yaml": "".join(parts[start : start + 100]) for start in range(0, count, 100)})
-    await site.sync(prune={"enabled": True})
-    status = await site.until_ready(timeout_s=200)
-    assert status["inventory"]["entries"] == count
+    site.push({"hook.yaml": job(site)})
+    await site.sync(prune={"enabled": True}, wait=True, timeout="2s")
+
+    async def ended() -> bool:
+        return bool((await site.condition()).get("reason") == "HealthCheckFailed")
+
+    await until(ended, timeout_s=200, what="the wait for the hook ends")
+    site.push(delete=["hook.yaml"])
+
+    async def only_the_maps() -> bool:
+        return bool((await site.status())["inventory"]["entries"] == count)
+
+    await until(only_the_maps, timeout_s=60, what="the hook is gone")
+    status = await site.until_ready(timeout_s=60)
     page: Any = await site.admin.list_all(f"/apis/gitops-ctl.dev/v1alpha1/namespaces/{site.namespace}/inventories")
     assert len(page.items) == status["inventory"]["shards"] >= 2
     assert max(len(str(tree)) for tree in page.items) < 1_500_000
