@@ -222,51 +222,46 @@ async def _by_hand(world: World, clone: Any, number: int) -> float:
 
 async def pushes(world: World, report: Report, *, count: int) -> None:
     """So many pushes in a row, each with its webhook: the newest counts, and nothing piles up."""
-    name = "site-00050"
-    depths: list[float] = []
     await settled(world)
     world.audit.mark()
     before = rss_mib(world.manager_pid)
     began = time.monotonic()
-    commit = ""
+    commit, depths = await _push_all(world, count)
+    pushed = time.monotonic() - began
+    ended = time.monotonic()
+    await _until_live(world, "site-00050", lambda data: data["revision"] == f"push-{count - 1}")
+    last = time.monotonic() - ended
+    await world.until_applied(commit)
+    report.counts[f"{count} pushes: requests"] = world.audit.counts(MANAGER_AGENT)
+    growth = rss_mib(world.manager_pid) - before
+    report.counts[f"{count} pushes: seconds of pushing, growth of memory in MiB"] = [pushed, growth]
+    what = f"{count} pushes in a row"
+    applied, whole = (float(_applied(world)),), (float(count),)
+    report.add(
+        Figure(f"{what}, last push to applied", "s", (last,), note="the newest revision"),
+        Figure(f"{what}, revisions applied", "", applied, whole, "pushes", inverse=True),
+        Figure(f"{what}, longest queue", "", (max(depths),), target=Target(2), note="one source and one Sync"),
+    )
+    print(f"  {count} pushes in {pushed:.0f} s", file=sys.stderr)
+
+
+async def _push_all(world: World, count: int) -> tuple[str, list[float]]:
+    """The last commit, and the queue's length after each push."""
+    commit, depths = "", []
     for number in range(count):
         commit = await asyncio.to_thread(_commit, world, 50, f"push-{number}")
         await asyncio.to_thread(world.workshop.push)
         await deliver(world)
         depths.append(await _queued(world))
-    pushed = time.monotonic() - began
-    ended = time.monotonic()
-    await _until_live(world, name, lambda data: data["revision"] == f"push-{count - 1}")
-    last = time.monotonic() - ended
-    await world.until_applied(commit)
+    return commit, depths
+
+
+def _applied(world: World) -> int:
+    """How many applies of ConfigMaps the manager sent."""
     entries: list[Any] = world.audit.entries(MANAGER_AGENT)
-    applied = sum(
+    return sum(
         1 for one in entries if one["verb"] == "patch" and resource_of(one["requestURI"].split("?")[0]) == "configmaps"
     )
-    report.counts[f"{count} pushes: requests"] = world.audit.counts(MANAGER_AGENT)
-    report.counts[f"{count} pushes: seconds of pushing, growth of memory in MiB"] = [
-        pushed,
-        rss_mib(world.manager_pid) - before,
-    ]
-    report.add(
-        Figure(f"{count} pushes in a row, last push to applied", "s", (last,), note="the newest revision"),
-        Figure(
-            f"{count} pushes in a row, revisions applied",
-            "",
-            (float(applied),),
-            (float(count),),
-            "pushes",
-            inverse=True,
-        ),
-        Figure(
-            f"{count} pushes in a row, longest queue",
-            "",
-            (max(depths),),
-            target=Target(2),
-            note="one source and one Sync",
-        ),
-    )
-    print(f"  {count} pushes in {pushed:.0f} s", file=sys.stderr)
 
 
 async def _queued(world: World) -> float:
