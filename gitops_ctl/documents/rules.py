@@ -18,7 +18,6 @@ from gitops_ctl.documents.shape import Flaw
 Check: TypeAlias = Callable[[Document], Iterable[Flaw]]
 
 CONSENT_FOLDER: Final = ".gitops-ctl/consents"
-_MOST_NAME: Final = 253
 _CHECKS: Final[dict[GroupKind, list[Check]]] = {}
 
 
@@ -29,22 +28,10 @@ def register_check(group_kind: GroupKind, check: Check) -> None:
 
 def check_rules(document: Document) -> list[Problem]:
     """What the rules of its kind, and those for every kind, say about a document."""
-    flaws = [*_name_flaws(document), *check_annotations(document.tree)]
+    flaws = list(check_annotations(document.tree))
     for check in _CHECKS.get(document.id.group_kind, ()):
         flaws.extend(check(document))
     return [document.problem(flaw) for flaw in flaws]
-
-
-def _name_flaws(document: Document) -> Iterator[Flaw]:
-    """What no kind may have: names become parts of paths."""
-    name = document.id.name
-    if len(name) > _MOST_NAME:
-        yield Flaw(
-            ErrorCode.RULE, f"the name is longer than {_MOST_NAME} characters", "/metadata/name", "shorten the name"
-        )
-    if name in (".", "..") or "/" in name or "%" in name:
-        message = "the name holds / or %, or is a dot"
-        yield Flaw(ErrorCode.RULE, message, "/metadata/name", "use letters, digits, - and .")
 
 
 def _secret(document: Document) -> Iterator[Flaw]:

@@ -4,10 +4,12 @@ Rules of gitops.md, sections 5.1 and 22.4: `generateName` is refused (fault S21)
 (fault S13), labels and annotations are strings (fault Y05), and the marks of the controller come from nobody else.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gitops_ctl.api import patterns
 from gitops_ctl.api.names import API_VERSION, GROUP, WRITTEN_BY_CONTROLLER
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupKind, GroupVersionKind
@@ -95,7 +97,25 @@ def _identity_flaws(tree: JsonObject) -> Iterator[Flaw]:
         return
     if gvk.group_kind in GIT_ONLY_KINDS or missing:
         return
+    yield from _form_flaws(gvk)
     yield from _name_flaws(tree)
+
+
+def _form_flaws(gvk: GroupVersionKind) -> Iterator[Flaw]:
+    """A kind that no server can have: it could be recorded nowhere, and its path would lead to something else."""
+    if not (_has_form(gvk.group, patterns.OPTIONAL_NAME, 253) and _has_form(gvk.version, patterns.LABEL, 63)):
+        yield Flaw(ErrorCode.SCHEMA, "apiVersion is not <group>/<version>, or v1", pointer="/apiVersion")
+    if not _has_form(gvk.kind, patterns.KIND, 63):
+        yield Flaw(ErrorCode.SCHEMA, f"kind {patterns.MEANING[patterns.KIND]}", pointer="/kind")
+
+
+def _has_form(text: str, pattern: str, limit: int) -> bool:
+    return len(text) <= limit and re.fullmatch(pattern.removesuffix("$"), text) is not None
+
+
+def _is_path_segment(name: str) -> bool:
+    """What the API server takes for a name of any kind, less what cannot be shown."""
+    return len(name) <= 253 and name.isprintable() and name not in (".", "..") and not set(name) & set("/%")
 
 
 def _name_flaws(tree: JsonObject) -> Iterator[Flaw]:
@@ -111,6 +131,12 @@ def _name_flaws(tree: JsonObject) -> Iterator[Flaw]:
     for name in ("name", "namespace"):
         if name in metadata and not isinstance(metadata[name], str):
             yield _not_a_string(f"metadata.{name}", metadata[name], pointer=f"/metadata/{name}")
+    if not _is_path_segment(text_at(metadata, "name")):
+        message = "metadata.name is no name: at most 253 printable characters, without / and %, and neither . nor .."
+        yield Flaw(ErrorCode.SCHEMA, message, pointer="/metadata/name")
+    if not _has_form(text_at(metadata, "namespace"), patterns.OPTIONAL_LABEL, 63):
+        message = f"metadata.namespace {patterns.MEANING[patterns.LABEL]}, at most 63"
+        yield Flaw(ErrorCode.SCHEMA, message, pointer="/metadata/namespace")
 
 
 def _metadata_flaws(tree: JsonObject, *, nulls: tuple[str, ...]) -> Iterator[Flaw]:

@@ -16,6 +16,9 @@ DOCUMENT_SUFFIXES: Final = (".yaml", ".yml", ".json")
 CONTROL_FOLDER: Final = ".gitops-ctl"
 """Trust policy and consents lie here, at the root of the repository."""
 
+LONGEST_PATH: Final = 4096
+"""Characters of a path that statuses and inventories can name."""
+
 
 class Entry(Protocol):
     """What is known of a file before it is read."""
@@ -115,7 +118,8 @@ def _is_ignored(file: str, by_folder: dict[str, IgnoreRules]) -> bool:
 
 
 def _path_problem(entry: Entry) -> Problem | None:
-    if entry.mode & _FORMAT == _REGULAR and entry.path.isprintable() and "\\" not in entry.path:
+    sound = entry.path.isprintable() and "\\" not in entry.path and len(entry.path) <= LONGEST_PATH
+    if entry.mode & _FORMAT == _REGULAR and sound:
         return None
     name = entry.path.rpartition("/")[2]
     kind = {_SYMLINK: "a symlink", _SUBMODULE: "a submodule"}.get(entry.mode & _FORMAT)
@@ -125,7 +129,7 @@ def _path_problem(entry: Entry) -> Problem | None:
         message = f"{kind} is not followed"
         return Problem(ErrorCode.PATH_REFUSED, message, entry.path, severity=severity)
     if is_document_name(name):
-        hint = "rename it to printable characters without a backslash"
-        shown = entry.path.encode("unicode_escape").decode()
-        return Problem(ErrorCode.PATH_REFUSED, "the name of the file is not printable", shown, hint=hint)
+        hint = f"rename it to printable characters without a backslash, {LONGEST_PATH} with its folders"
+        shown = entry.path.encode("unicode_escape").decode()[:LONGEST_PATH]
+        return Problem(ErrorCode.PATH_REFUSED, "the name of the file is not printable or too long", shown, hint=hint)
     return None

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import quote
 
 from gitops_ctl.core.errors import TransientError, Unavailable
 from gitops_ctl.core.ids import GroupKind, GroupVersionKind
@@ -36,8 +37,9 @@ class Resource:
         """Path of the collection, or of one object; `namespace` is ignored for cluster-scoped kinds."""
         group, version = self.gvk.group, self.gvk.version
         root = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        scope = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
-        return f"{root}{scope}/{self.plural}/{name}" if name else f"{root}{scope}/{self.plural}"
+        scope = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
+        # A name is one segment, whatever it holds: never another object, never a query.
+        return f"{root}{scope}/{self.plural}/{quote(name, safe=':')}" if name else f"{root}{scope}/{self.plural}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ SUCCEEDED: Final = "Succeeded"
 PROGRESSING: Final = "Progressing"
 WITH_RETRY: Final = "ProgressingWithRetry"
 MESSAGE: Final = 1000
+PLACE: Final = 4096
 ITEM: Final = 300
 """Characters of one of several texts in a message."""
 
@@ -164,7 +165,7 @@ def _held_tree(item: Held, previous: JsonObject, now: datetime) -> JsonObject:
         "object": str(item.id),
         "reason": item.why,
         "message": cut(redact_text(item.message), limit=MESSAGE),
-        "file": item.file,
+        "file": cut(item.file, limit=PLACE),
         "line": item.line,
         "since": text_at(before, "since") or to_rfc3339(now),
     }

@@ -82,12 +82,6 @@ def test_dependencies_are_read_in_the_order_in_which_they_are_written():
     assert depends_on(item.tree) == (ObjectId("", "Namespace", "", "x"), ObjectId("apps", "Deployment", "x", "b"))
 
 
-@pytest.mark.parametrize("name", ["a/b", "..", "a%b", "x" * 254])
-def test_a_name_that_cannot_be_part_of_a_path_is_refused(name):
-    (problem,) = check_rules(document(f"apiVersion: v1\nkind: T\nmetadata: {{name: '{name}'}}\n"))
-    assert (problem.code, problem.pointer) == (ErrorCode.RULE, "/metadata/name")
-
-
 def test_a_plain_secret_is_a_warning():
     (problem,) = check_rules(
         document("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: hidden-value}\n")

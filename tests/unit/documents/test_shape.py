@@ -31,6 +31,39 @@ def test_what_names_no_object_is_an_error(text):
     assert ".gitops-ctlignore" in loaded.problems[0].advice
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "metadata", "pointer"),
+    [
+        ("a/b/c", "Foo", '{name: "a"}', "/apiVersion"),
+        ("../../api/v1", "Foo", '{name: "a"}', "/apiVersion"),
+        ("x" * 254 + "/v1", "Foo", '{name: "a"}', "/apiVersion"),
+        ("v1?", "Foo", '{name: "a"}', "/apiVersion"),
+        ("v1", "Foo/Bar", '{name: "a"}', "/kind"),
+        ("v1", "K" * 64, '{name: "a"}', "/kind"),
+        ("v1", "Foo", '{name: "../secrets/a"}', "/metadata/name"),
+        ("v1", "Foo", '{name: ".."}', "/metadata/name"),
+        ("v1", "Foo", '{name: "a%2fb"}', "/metadata/name"),
+        ("v1", "Foo", '{name: "a\\e[31m"}', "/metadata/name"),
+        ("v1", "Foo", '{name: "' + "a" * 254 + '"}', "/metadata/name"),
+        ("v1", "Foo", '{name: "a", namespace: ".."}', "/metadata/namespace"),
+        ("v1", "Foo", '{name: "a", namespace: "b/configmaps/c?"}', "/metadata/namespace"),
+        ("v1", "Foo", '{name: "a", namespace: "b\\n"}', "/metadata/namespace"),
+    ],
+)
+def test_an_identity_that_no_server_can_have_is_an_error_of_its_document_alone(api_version, kind, metadata, pointer):
+    text = f'apiVersion: "{api_version}"\nkind: "{kind}"\nmetadata: {metadata}\n---\n{config_map("sound")}'
+    loaded = load_text(text)
+    assert [found.id.name for found in loaded.documents] == ["sound"]
+    assert [(found.code, found.pointer, found.object) for found in loaded.problems] == [
+        (ErrorCode.SCHEMA, pointer, None)
+    ]
+
+
+def test_names_with_the_signs_that_some_kinds_allow_are_sound():
+    role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:a?b#c'}\n"
+    assert load_text(role).problems == ()
+
+
 def test_S13_a_status_block_is_left_out_with_a_warning():
     loaded = load_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nstatus:\n  replicas: 3\n")
     (only,) = loaded.documents

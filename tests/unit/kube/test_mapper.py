@@ -9,7 +9,7 @@ import pytest
 from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.core.ids import GroupKind, GroupVersionKind
 from gitops_ctl.kube.answers import KindNotServed
-from gitops_ctl.kube.mapper import Mapper
+from gitops_ctl.kube.mapper import Mapper, Resource
 from gitops_ctl.kube.transport import KubeClient
 from tests.support.kube_clock import JumpingClock
 from tests.support.kube_server import KubeServer, reply, status_object
@@ -182,3 +182,11 @@ async def test_a_discovery_that_fails_as_a_whole_keeps_what_was_known(
     with pytest.raises(Unavailable):
         await mapper.resource(things(1))
     assert (await mapper.resource(GroupVersionKind("apps", "v1", "Deployment"))).plural == "deployments"
+
+
+def test_a_name_is_one_segment_of_the_path_whatever_it_holds() -> None:
+    maps = Resource(GroupVersionKind("", "v1", "ConfigMap"), "configmaps", namespaced=True)
+    path = maps.path("team", "../secrets/a?force=true#b%2f")
+    assert path == "/api/v1/namespaces/team/configmaps/..%2Fsecrets%2Fa%3Fforce%3Dtrue%23b%252f"
+    assert maps.path("../a", "b") == "/api/v1/namespaces/..%2Fa/configmaps/b"
+    assert maps.path("team", "system:a") == "/api/v1/namespaces/team/configmaps/system:a"
