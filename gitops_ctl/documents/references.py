@@ -93,40 +93,39 @@ def _circles(nodes: list[Node]) -> Iterator[tuple[ObjectId, Flaw]]:
         names = ", ".join(str(member) for member in circle[:_MOST_NAMES])
         if len(circle) > _MOST_NAMES:
             names += f" and {len(circle) - _MOST_NAMES} more"
+        members = frozenset(circle)
         for member in circle:
-            pointer = next(one.pointer for one in order[member] if one.target in circle)
+            pointer = next(one.pointer for one in order[member] if one.target in members)
             yield member, Flaw(ErrorCode.DEPENDENCY_CYCLE, f"these wait for each other: {names}", pointer)
 
 
 def _strongly_connected(edges: Mapping[ObjectId, list[ObjectId]]) -> list[tuple[ObjectId, ...]]:
-    """Groups of more than one member, sorted; by repeatedly taking off what waits for nothing, in both directions."""
-    forward = {name: {target for target in targets if target in edges} for name, targets in edges.items()}
-    left = {name for name, targets in forward.items() if targets}
-    while True:
-        waited_for = {target for name in left for target in forward[name]}
-        kept = {name for name in left if forward[name] & left and name in waited_for}
-        if kept == left:
-            break
-        left = kept
-    groups: list[tuple[ObjectId, ...]] = []
-    for name in sorted(left):
-        if not any(name in group for group in groups):
-            reach = _reachable(name, forward, within=left)
-            group = tuple(sorted(other for other in reach if name in _reachable(other, forward, within=left)))
-            if group:
-                groups.append(group)
-    return groups
+    """Groups that wait for each other, sorted: two walks, one against the direction, each over every edge once."""
+    forward = {name: [target for target in targets if target in edges] for name, targets in edges.items()}
+    backward: dict[ObjectId, list[ObjectId]] = {}
+    for name, targets in forward.items():
+        for target in targets:
+            backward.setdefault(target, []).append(name)
+    seen: set[ObjectId] = set()
+    ended = [name for start in forward for name in _walked(start, forward, seen=seen)]
+    seen.clear()
+    groups = (tuple(sorted(_walked(start, backward, seen=seen))) for start in reversed(ended))
+    return sorted(group for group in groups if len(group) > 1 or (group and group[0] in forward[group[0]]))
 
 
-def _reachable(start: ObjectId, forward: Mapping[ObjectId, set[ObjectId]], *, within: set[ObjectId]) -> set[ObjectId]:
-    found: set[ObjectId] = set()
-    stack = [start]
+def _walked(start: ObjectId, edges: Mapping[ObjectId, list[ObjectId]], *, seen: set[ObjectId]) -> Iterator[ObjectId]:
+    """What one reaches from `start` and has not `seen`, each after all that one reaches from it."""
+    stack = [] if start in seen else [(start, iter(edges.get(start, ())))]
+    seen.add(start)
     while stack:
-        for target in forward[stack.pop()] & within:
-            if target not in found:
-                found.add(target)
-                stack.append(target)
-    return found
+        name, targets = stack[-1]
+        target = next((target for target in targets if target not in seen), None)
+        if target is None:
+            stack.pop()
+            yield name
+        else:
+            seen.add(target)
+            stack.append((target, iter(edges.get(target, ()))))
 
 
 def _ordering(tree: JsonObject) -> Iterator[Reference]:

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import ObjectId
@@ -22,6 +22,9 @@ from gitops_ctl.documents.references import check_references
 from gitops_ctl.documents.shape import Flaw
 from gitops_ctl.documents.tree import is_ignore_file, select
 from gitops_ctl.documents.worktree import WorkFile, control_files, scan
+
+if TYPE_CHECKING:
+    from gitops_ctl.documents.loader import Document
 
 _CRD_MARK: Final = b"CustomResourceDefinition"
 
@@ -199,19 +202,29 @@ def _between(root: Path, shown: Sequence[FileReport], hidden: Sequence[FileRepor
     nodes = [node for report in shown for node in report.nodes if first[node.id][0] is report]
     for name, flaw in check_references(nodes, declared=declared):
         flaws.append((*_with_line(first[name], name), flaw))
-    return [_placed(root, report, name, line=line, flaw=flaw) for report, name, line, flaw in flaws]
+    loaded: dict[str, dict[tuple[ObjectId, int], "Document"]] = {}
+    for report, _, _, _ in flaws:
+        if report.path not in loaded:
+            loaded[report.path] = _documents_by_place(root, report)
+    return [
+        _placed(report, name, line=line, flaw=flaw, document=loaded[report.path].get((name, line)))
+        for report, name, line, flaw in flaws
+    ]
 
 
 def _with_line(place: tuple[FileReport, int], name: ObjectId) -> tuple[FileReport, ObjectId, int]:
     return place[0], name, place[1]
 
 
-def _placed(root: Path, report: FileReport, name: ObjectId, *, line: int, flaw: Flaw) -> Problem:
+def _documents_by_place(root: Path, report: FileReport) -> dict[tuple[ObjectId, int], "Document"]:
     """Read the file once more: places are only needed for what is wrong."""
     from gitops_ctl.documents.loader import load  # noqa: PLC0415
 
     loaded = load((root / report.path).read_bytes(), file=report.path)
-    for document in loaded.documents:
-        if document.id == name and document.line == line:
-            return document.problem(flaw)
+    return {(document.id, document.line): document for document in loaded.documents}
+
+
+def _placed(report: FileReport, name: ObjectId, *, line: int, flaw: Flaw, document: "Document | None") -> Problem:
+    if document is not None:
+        return document.problem(flaw)
     return Problem(flaw.code, flaw.message, report.path, line, 1, pointer=flaw.pointer, hint=flaw.hint, object=name)

@@ -5,7 +5,7 @@ an object that fails keeps back what depends on it and nothing else.  Deletion g
 Sync's ServiceAccount its rights goes last (R08).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -82,23 +82,32 @@ def in_waves(objects: Mapping[ObjectId, Desired]) -> Ordered:
     An object comes in a later wave than everything that its annotation names, whatever their stages.  A cycle holds each of
     its members with a message that names them all.
     """
-    ranks = {item: _own_rank(desired) for item, desired in objects.items() if not desired.depends_on}
-    open_: dict[ObjectId, Desired] = {item: desired for item, desired in objects.items() if desired.depends_on}
-    while open_:
-        ready = {
-            item: max([_own_rank(desired), *(_after(ranks[other]) for other in desired.depends_on if other in ranks)])
-            for item, desired in open_.items()
-            if not any(other in open_ for other in desired.depends_on)
-        }
-        if not ready:
-            break
-        ranks.update(ready)
-        for item in ready:
-            del open_[item]
+    ranks = _ranks(objects)
     waves: dict[Rank, list[Desired]] = {}
     for item in sorted(ranks):
         waves.setdefault(ranks[item], []).append(objects[item])
+    open_ = {item: desired for item, desired in objects.items() if item not in ranks}
     return Ordered(tuple(tuple(waves[rank]) for rank in sorted(waves)), _cycles(open_))
+
+
+def _ranks(objects: Mapping[ObjectId, Desired]) -> dict[ObjectId, Rank]:
+    """The rank of each object that waits for no cycle; in steps of the number of dependencies, however long the chains."""
+    needs = {item: {other for other in desired.depends_on if other in objects} for item, desired in objects.items()}
+    open_ = {item: len(others) for item, others in needs.items()}
+    followers: dict[ObjectId, list[ObjectId]] = {}
+    for item, others in needs.items():
+        for other in others:
+            followers.setdefault(other, []).append(item)
+    ranks: dict[ObjectId, Rank] = {}
+    ready = [item for item, count in open_.items() if not count]
+    while ready:
+        item = ready.pop()
+        ranks[item] = max([_own_rank(objects[item]), *(_after(ranks[other]) for other in needs[item])])
+        for follower in followers.get(item, ()):
+            open_[follower] -= 1
+            if not open_[follower]:
+                ready.append(follower)
+    return ranks
 
 
 def _own_rank(desired: Desired) -> Rank:
@@ -109,28 +118,47 @@ def _after(rank: Rank) -> Rank:
     return (rank[0], rank[1], rank[2] + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Cycle:
+    """The members of a cycle, each waiting for the next one."""
+
+    names: list[str]
+    places: Mapping[ObjectId, int]
+
+    def shown_from(self, item: ObjectId) -> str:
+        place = self.places.get(item, 0)
+        return listed([*self.names[place:], *self.names[: place + 1]])
+
+
 def _cycles(open_: Mapping[ObjectId, Desired]) -> tuple[Held, ...]:
     held = []
+    reached = _cycles_reached(open_)
     for item, desired in sorted(open_.items()):
-        members = _cycle_from(item, open_)
-        if item in members:
-            text = f"depends on itself: {listed([str(member) for member in (*members, members[0])])}"
-            code = ErrorCode.DEPENDENCY_CYCLE
+        cycle = reached[item]
+        if item in cycle.places:
+            text, code = f"depends on itself: {cycle.shown_from(item)}", ErrorCode.DEPENDENCY_CYCLE
         else:
-            text = f"waits for objects in a dependency cycle: {listed([str(member) for member in members])}"
+            text = f"waits for objects in a dependency cycle: {listed(cycle.names)}"
             code = ErrorCode.DEPENDENCY_NOT_READY
         held.append(Held(item, code, text, desired.file, desired.line))
     return tuple(held)
 
 
-def _cycle_from(start: ObjectId, open_: Mapping[ObjectId, Desired]) -> Sequence[ObjectId]:
-    """The members of the cycle that one reaches from `start`, beginning with `start` when it is one of them."""
-    path: list[ObjectId] = []
-    current = start
-    while current not in path:
-        path.append(current)
-        current = next(other for other in sorted(open_[current].depends_on) if other in open_)
-    return path[path.index(current) :]
+def _cycles_reached(open_: Mapping[ObjectId, Desired]) -> Mapping[ObjectId, _Cycle]:
+    """The cycle that one reaches from each object, by its first dependency that is open too; each is walked once."""
+    reached: dict[ObjectId, _Cycle] = {}
+    for start in open_:
+        path: dict[ObjectId, int] = {}
+        current = start
+        while current not in reached and current not in path:
+            path[current] = len(path)
+            current = min(other for other in open_[current].depends_on if other in open_)
+        cycle = reached.get(current)
+        if cycle is None:
+            members = list(path)[path[current] :]
+            cycle = _Cycle([str(member) for member in members], {member: place for place, member in enumerate(members)})
+        reached.update(dict.fromkeys(path, cycle))
+    return reached
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,3 +202,16 @@ def test_two_folders_are_checked_as_one_set(checkout):
     checkout.write("c/a.yaml", "kind: [\n")
     report = checkout.check(folders=("a", "b"))
     assert [(problem.code, problem.file) for problem in report.problems] == [(ErrorCode.DUPLICATE_IDENTITY, "b/a.yaml")]
+
+
+def test_a_file_full_of_findings_is_read_again_once(tmp_path):
+    many = 2000
+    note = "annotations: {gitops-ctl.dev/depends-on: ConfigMap/team-a/m-%d}"
+    texts = [
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m-{place}, namespace: team-a, {note % ((place + 1) % many)}}}\n"
+        for place in range(many)
+    ]
+    (tmp_path / "a.yaml").write_text("---\n".join(texts))
+    report = check_repository(CheckRequest(root=tmp_path))
+    assert {problem.code for problem in report.problems} == {ErrorCode.DEPENDENCY_CYCLE}
+    assert [problem.line for problem in report.problems] == [3 + 4 * place for place in range(many)]

@@ -77,6 +77,23 @@ def test_a_cycle_holds_its_members_by_name_and_those_that_wait_for_it() -> None:
     assert not state.complete
 
 
+def test_thousands_of_objects_in_a_cycle_or_in_a_chain_are_ordered_at_once() -> None:
+    many = 4000
+    after = "gitops-ctl.dev/depends-on"
+    text = "".join(
+        config_map(f"round-{place}", annotations={after: f"ConfigMap/lab/round-{(place + 1) % many}"})
+        + config_map(f"chain-{place}", annotations={after: f"ConfigMap/lab/chain-{place + 1}"})
+        for place in range(many)
+    ) + config_map(f"chain-{many}")
+    state = state_of(text)
+    held = {item.id.name: item for item in state.held}
+    assert len(held) == many
+    first = ", ".join(f"ConfigMap/lab/round-{place}" for place in (3999, 0, 1, 2, 3, 4, 5, 6, 7, 8))
+    assert held["round-3999"].message == f"depends on itself: {first} and 3991 more"
+    waves = in_waves(state.objects).waves
+    assert [item.id.name for wave in waves for item in wave] == [f"chain-{place}" for place in range(many, -1, -1)]
+
+
 def _doomed(group: str, kind: str, name: str, *, namespace: str = "team", view: View | None = None) -> Deletion:
     return Deletion(Entry(ObjectId(group, kind, namespace, name), "v1"), view)
 
