@@ -6,7 +6,7 @@ A file is cut at its document marks before anything is parsed, so that one broke
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -41,12 +41,16 @@ class LoadLimits:
         document_bytes: a larger document is refused unread; the API server takes requests up to 3 MiB.
         objects: of one file, Lists flattened.
         list_depth: how deep Lists may lie in Lists.
+        growth: how many times its own size each document may become when its aliases are written out.
+        spare: bytes beyond that, which the documents of the file share: a bomb in each of many is one bomb (fault H21).
     """
 
     file_bytes: int = 16 * 2**20
     document_bytes: int = 4 * 2**20
     objects: int = 20_000
     list_depth: int = 4
+    growth: int = 16
+    spare: int = 2**18
     tree: TreeLimits = field(default_factory=TreeLimits)
 
 
@@ -193,6 +197,7 @@ class _Reading:
         self._file = file
         self._blob = blob
         self._limits = limits
+        self._spare = limits.spare
         self._index = 0
         self._objects = 0
 
@@ -208,7 +213,11 @@ class _Reading:
             message = f"the document has {size}"
             self._report(ErrorCode.DOCUMENT_TOO_LARGE, message, line=part.offset + 1, column=1)
             return
-        self.add(_Part(text, part.offset), read_tree(text, limits=self._limits.tree))
+        bounds = self._limits.tree
+        own = self._limits.growth * len(text)
+        tree = read_tree(text, limits=replace(bounds, size=min(bounds.size, own + self._spare)))
+        self._spare -= max(0, min(tree.size - own, self._spare))
+        self.add(_Part(text, part.offset), tree)
 
     def add(self, part: _Part, tree: Tree) -> None:
         """Take over what one document holds."""

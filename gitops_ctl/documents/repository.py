@@ -202,7 +202,7 @@ def _between(root: Path, shown: Sequence[FileReport], hidden: Sequence[FileRepor
     nodes = [node for report in shown for node in report.nodes if first[node.id][0] is report]
     for name, flaw in check_references(nodes, declared=declared):
         flaws.append((*_with_line(first[name], name), flaw))
-    loaded: dict[str, dict[tuple[ObjectId, int], "Document"]] = {}
+    loaded: dict[str, dict[tuple[ObjectId, int], Document]] = {}
     for report, _, _, _ in flaws:
         if report.path not in loaded:
             loaded[report.path] = _documents_by_place(root, report)

@@ -71,12 +71,14 @@ class Tree:
         value: the JSON tree; None when the text holds nothing, or when it could not be read.
         line: where the content begins, from 1 within the text.
         nulls: pointers of members that were written as null; they are left out of the tree (fault S16).
+        size: as `TreeLimits.size` counts.
     """
 
     value: JsonValue
     line: int
     findings: tuple[Finding, ...]
     nulls: tuple[str, ...] = ()
+    size: int = 0
 
 
 class TooDeepError(yaml.YAMLError):
@@ -131,7 +133,7 @@ def read_tree(text: bytes, *, limits: TreeLimits) -> Tree:
     value = walk.read(node)
     line = node.start_mark.line + 1
     if not walk.findings and not walk.nulls:
-        return Tree(value, line, ())
+        return Tree(value, line, (), size=walk.size)
     pointers = _pointers(node, [found.node for found in walk.findings] + walk.nulls)
     findings = tuple(
         Finding(
@@ -145,7 +147,7 @@ def read_tree(text: bytes, *, limits: TreeLimits) -> Tree:
         )
         for found in walk.findings
     )
-    return Tree(value, line, findings, tuple(pointers.get(id(member), "") for member in walk.nulls))
+    return Tree(value, line, findings, tuple(pointers.get(id(member), "") for member in walk.nulls), walk.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,10 @@ class _Walk:
         self._left = limits.size
         self._depth = 0
 
+    @property
+    def size(self) -> int:
+        return self._limits.size - self._left
+
     def read(self, root: yaml.Node) -> JsonValue:
         try:
             value = self._value(root)
@@ -199,7 +205,7 @@ class _Walk:
 
     def _require_room(self) -> None:
         if self._left < 0:
-            raise _ExpansionError(f"the document expands to more than {self._limits.size / 2**20:.3g} MiB")
+            raise _ExpansionError(f"the document expands to more than {max(0, self._limits.size) / 2**20:.3g} MiB")
 
     def _scalar(self, node: yaml.ScalarNode) -> JsonScalar:
         text: str = node.value

@@ -176,6 +176,17 @@ def test_Y11_one_document_over_the_bound_does_not_hide_its_neighbours():
     ]
 
 
+def test_H21_many_small_documents_with_aliases_are_bounded_together():
+    nest = "".join(f"k{n}: &k{n} [*k{n - 1}, *k{n - 1}, *k{n - 1}]\n" for n in range(1, 8))
+    text = (
+        "".join(f"---\n{config_map(f'm-{n}')}k0: &k0 [a, b, c]\n{nest}" for n in range(200)) + f"---\n{config_map('z')}"
+    )
+    loaded = load_text(text)
+    assert codes(loaded.problems) == [ErrorCode.EXPANSION_LIMIT] * (201 - len(loaded.documents))
+    assert 1 < len(loaded.documents) < 20
+    assert loaded.documents[-1].id.name == "z", "what has no aliases needs nothing of what they share"
+
+
 def test_H21_aliases_that_expand_without_end_are_an_error_of_that_document_only():
     bomb = "apiVersion: v1\nkind: T\nmetadata: {name: bomb}\nb0: &b0 [x, x, x, x, x, x, x, x, x, x]\n"
     for level in range(1, 12):
