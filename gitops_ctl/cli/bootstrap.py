@@ -19,6 +19,7 @@ from gitops_ctl.cli.installing import (
     TENANT_MANAGER,
     Planned,
     Tenant,
+    applier_rights,
     planned,
     required_rules,
     sync_accounts_of,
@@ -92,6 +93,10 @@ def _wish(options: Mapping[str, object]) -> Wish:
             "--yes needs --expect-commit and --expect-digest: trust rests on what was compared",
             code=ErrorCode.USAGE,
             hint="run it once without --yes, and compare with `gitops-ctl trust show` in a clone of your own",
+        )
+    if _text(options, "url").startswith("file:") and not options["allow_file_url"]:
+        raise Refused(
+            "a file:// address is for one machine only", code=ErrorCode.URL_REFUSED, hint="give --allow-file-url"
         )
     secret = _secret(options)
     kubeconfig = options["kubeconfig"]
@@ -253,16 +258,11 @@ def _rules_for(root: Introduction, *, path: str) -> tuple[JsonObject, ...]:
 
 
 def _write_next_steps(tenant: Tenant, rules: tuple[JsonObject, ...]) -> None:
-    role = {
-        "apiVersion": f"{RBAC_GROUP}/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": f"{tenant.namespace}-{tenant.service_account}"},
-        "rules": list(rules),
-    }
+    rights = applier_rights(tenant, rules)
     sync = yaml.safe_dump(sync_document(tenant), sort_keys=False)
     click.echo(f"\nGitSource and Sync {tenant.namespace}/{tenant.source} are there.  What is left to you:")
-    click.echo(f"\n1. {tenant.account} needs at least these rights, by a ClusterRole and a binding:\n")
-    click.echo(_indented(yaml.safe_dump(role, sort_keys=False)))
+    click.echo(f"\n1. {tenant.account} needs at least these rights; `kubectl apply -f FILE` gives them:\n")
+    click.echo(_indented(yaml.safe_dump_all(rights, sort_keys=False)))
     if any(RBAC_GROUP in list_at(rule, "apiGroups") for rule in rules):
         click.echo(
             "   It applies roles: it must hold every right that they give, or have the verbs bind and escalate.\n"

@@ -38,9 +38,7 @@ async def _demo(*, keep: bool) -> None:
             _say("\nStill running; Ctrl-C ends it.  In another terminal:")
             _say(f"  export KUBECONFIG={world.kubeconfig}\n  {kubectl} get gsrc,gsync -A")
             await asyncio.Event().wait()
-        _say(
-            "All of it is stopped and removed now.  `gitops-ctl demo --keep` leaves it running, to look around."
-        )
+        _say("All of it is stopped and removed now.  `gitops-ctl demo --keep` leaves it running, to look around.")
 
 
 def _say(text: str) -> None:

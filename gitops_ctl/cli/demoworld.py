@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gitops_ctl.api.manifests import manifest
 from gitops_ctl.api.names import POLICY_PATH, SYSTEM_NAMESPACE
-from gitops_ctl.cli.installing import TENANT_MANAGER, Tenant, tenant_objects
+from gitops_ctl.cli.installing import TENANT_MANAGER, Tenant, granted, tenant_objects
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
 from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.core.clock import SystemClock
@@ -211,7 +211,7 @@ def applier_rights(tenant: Tenant) -> tuple[JsonObject, ...]:
         {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": verbs},
         {"apiGroups": ["lab.example.net"], "resources": ["accessports"], "verbs": verbs},
     ]
-    return _granted(name, rules, account=tenant.service_account, namespace=tenant.namespace)
+    return granted(name, rules, account=tenant.service_account, namespace=tenant.namespace)
 
 
 def watch_rights() -> tuple[JsonObject, ...]:
@@ -219,21 +219,4 @@ def watch_rights() -> tuple[JsonObject, ...]:
     rules: list[JsonObject] = [
         {"apiGroups": ["lab.example.net"], "resources": ["accessports"], "verbs": ["list", "watch"]}
     ]
-    return _granted("lab-informers", rules, account=MANAGER_ACCOUNT, namespace=SYSTEM_NAMESPACE)
-
-
-def _granted(name: str, rules: list[JsonObject], *, account: str, namespace: str) -> tuple[JsonObject, ...]:
-    role: JsonObject = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": name},
-        "rules": rules,
-    }
-    binding: JsonObject = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
-    }
-    return role, binding
+    return granted("lab-informers", rules, account=MANAGER_ACCOUNT, namespace=SYSTEM_NAMESPACE)

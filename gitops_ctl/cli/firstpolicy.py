@@ -40,7 +40,8 @@ def key_from_git(config: pygit2.Config) -> NamedKey:
         raise Refused(
             "git is not set up to sign with an SSH key",
             code=ErrorCode.USAGE,
-            hint="give --key NAME=FILE; for OpenPGP export the certificate with `gpg --armor --export KEY > FILE`",
+            hint="`git config gpg.format ssh` and `git config user.signingKey FILE.pub`, or give --key NAME=FILE; "
+            "for OpenPGP export the certificate with `gpg --armor --export KEY > FILE`",
         )
     name = re.sub(r"[^a-z0-9]+", "-", _setting(config, "user.name").lower()).strip("-")[:63] or "first-person"
     return NamedKey(name, key, _setting(config, "user.email"))

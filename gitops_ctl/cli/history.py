@@ -43,7 +43,8 @@ class Checkout:
         try:
             found, _ = self.repository.resolve_refish(text)
         except (KeyError, ValueError, pygit2.GitError):
-            raise NotFound(f"there is no commit {text!r} in {self.path}", subject=str(self.path)) from None
+            hint = "commit first" if text == "HEAD" else "fetch it, or name another one: `git log` shows what is there"
+            raise NotFound(f"there is no commit {text!r} in {self.path}", subject=str(self.path), hint=hint) from None
         return str(found.id)
 
     def request(self, wanted: RangeText, *, policy_path: str, now: datetime) -> RangeRequest:

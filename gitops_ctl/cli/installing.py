@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gitops_ctl.api.names import API_VERSION, POLICY_PATH, SYSTEM_NAMESPACE
+from gitops_ctl.api.names import API_VERSION, GROUP, POLICY_PATH, SYSTEM_NAMESPACE
 from gitops_ctl.cli.comparison import differing
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
@@ -208,4 +208,45 @@ def required_rules(documents: Iterable[tuple[GroupVersionKind, str]]) -> tuple[J
     return tuple(
         {"apiGroups": [group], "resources": sorted(plurals), "verbs": list(_APPLY_VERBS)}
         for group, plurals in sorted(groups.items())
+    )
+
+
+def granted(name: str, rules: Iterable[JsonObject], *, account: str, namespace: str) -> tuple[JsonObject, JsonObject]:
+    """A ClusterRole and the binding that gives it to a ServiceAccount."""
+    role: JsonObject = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": [*rules],
+    }
+    binding: JsonObject = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+    }
+    return role, binding
+
+
+def applier_rights(tenant: Tenant, rules: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
+    """What a person grants to the Sync's account: the rules everywhere, and the Syncs of its own namespace.
+
+    Never Syncs of other namespaces: whoever writes one there acts as an account of that namespace.
+    """
+    name = f"{tenant.namespace}-{tenant.service_account}"
+    elsewhere = [rule for rule in rules if rule.get("apiGroups") != [GROUP]]
+    own = f"{tenant.service_account}-syncs"
+    syncs: JsonValue = [{"apiGroups": [GROUP], "resources": ["syncs"], "verbs": list(_APPLY_VERBS)}]
+    return (
+        *granted(name, elsewhere, account=tenant.service_account, namespace=tenant.namespace),
+        _object(f"{_RBAC}/v1", "Role", tenant.namespace, own, rules=syncs),
+        _object(
+            f"{_RBAC}/v1",
+            "RoleBinding",
+            tenant.namespace,
+            own,
+            roleRef={"apiGroup": _RBAC, "kind": "Role", "name": own},
+            subjects=[{"kind": "ServiceAccount", "name": tenant.service_account, "namespace": tenant.namespace}],
+        ),
     )

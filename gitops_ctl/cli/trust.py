@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from gitops_ctl.api.names import POLICY_PATH
+from gitops_ctl.api.trust_policy import RuleVerb
 from gitops_ctl.cli.firstpolicy import NamedKey, first_policy, key_from_git, read_key
 from gitops_ctl.cli.history import RangeText, open_checkout
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
@@ -123,6 +125,8 @@ def _answer(policy: TrustPolicy, person: str, verb: str, path: str, *, kind: Gro
         raise Refused(
             f"the policy names no person {person}", code=ErrorCode.USAGE, hint=f"known: {', '.join(policy.people)}"
         )
+    if verb not in get_args(RuleVerb):
+        raise Refused(f"there is no verb {verb}", code=ErrorCode.USAGE, hint=f"known: {', '.join(get_args(RuleVerb))}")
     rule = policy.merge_rule() if verb == "merge" else policy.rule_for(path=path, verb=verb, kind=kind)
     may = rule is not None and policy.holds_role(person, rule.roles)
     needs = f"needs {rule.threshold} persons" if rule is not None and rule.threshold > 1 else ""

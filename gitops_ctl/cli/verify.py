@@ -11,7 +11,7 @@ from gitops_ctl.cli.history import Checkout, RangeText, open_checkout
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.git.store import ObjectStore
-from gitops_ctl.trust.chain import VerdictCache
+from gitops_ctl.trust.chain import RangeRequest, VerdictCache
 from gitops_ctl.trust.report import COLUMNS, to_json, to_row
 from gitops_ctl.trust.survey import CommitReport, survey
 
@@ -40,8 +40,21 @@ def verify(
         request = checkout.request(RangeText(range_text, root), policy_path=policy_path, now=SystemClock().wall())
         times = _commit_times(checkout) if commit_time else None
         reports = list(survey(checkout.store, request=request, cache=VerdictCache(), first_seen=times))
+    if not reports:
+        click.echo(_nothing(request), err=True)
     write_result(_result(reports, base=request.accepted or request.root.commit, tip=request.tip), form=output)
     return EXIT_REFUSED if any(report.refused for report in reports) else 0
+
+
+def _nothing(request: RangeRequest) -> str:
+    """Why there is no commit to judge; an empty table must not look like a verdict."""
+    if request.tip == request.root.commit:
+        return (
+            f"nothing to judge: {request.tip} is the root, which no policy judges; it is trusted when somebody pins it"
+        )
+    return (
+        f"nothing to judge: {request.tip} is at the upstream branch; `gitops-ctl verify HEAD` judges all since the root"
+    )
 
 
 def _commit_times(checkout: Checkout) -> Callable[[str], datetime]:

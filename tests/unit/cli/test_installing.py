@@ -11,6 +11,7 @@ from gitops_ctl.cli.bootstrap import _wish
 from gitops_ctl.cli.installing import (
     Planned,
     Tenant,
+    applier_rights,
     git_source,
     required_rules,
     sync_accounts_of,
@@ -19,7 +20,7 @@ from gitops_ctl.cli.installing import (
 )
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import GroupVersionKind
-from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, object_at, objects_at, text_at
 from gitops_ctl.local.product import product_objects
 from gitops_ctl.sync.diff import Difference
 
@@ -144,6 +145,20 @@ def test_the_least_rights_name_each_resource_once() -> None:
     ]
 
 
+def test_the_printed_rights_hold_the_syncs_of_the_own_namespace_and_of_no_other() -> None:
+    kinds = [
+        (GroupVersionKind("", "v1", "ConfigMap"), "configmaps"),
+        (GroupVersionKind("gitops-ctl.dev", "v1alpha1", "Sync"), "syncs"),
+    ]
+    everywhere, bound, within, bound_within = applier_rights(TENANT, required_rules(kinds))
+    assert [rule["resources"] for rule in objects_at(everywhere, "rules")] == [["configmaps"]]
+    assert [rule["resources"] for rule in objects_at(within, "rules")] == [["syncs"]]
+    assert (within["kind"], text_at(within, "metadata", "namespace")) == ("Role", "team-network")
+    for binding, role in ((bound, everywhere), (bound_within, within)):
+        assert text_at(binding, "roleRef", "name") == text_at(role, "metadata", "name")
+        assert [text_at(one, "name") for one in objects_at(binding, "subjects")] == ["applier"]
+
+
 def test_what_is_only_added_is_missing_and_what_has_another_value_is_replaced() -> None:
     wanted = git_source(TENANT)
     added = Planned(wanted, wanted, (Difference("/data/a", None, "1"),))
@@ -178,6 +193,7 @@ def test_a_password_ends_where_its_line_ends(tmp_path: Path) -> None:
     [
         ({"yes": True}, "--yes needs --expect-commit and --expect-digest"),
         ({"yes": True, "expect_commit": "a"}, "--yes needs --expect-commit and --expect-digest"),
+        ({"url": "file:///srv/lab.git"}, "a file:// address is for one machine only"),
         ({"username": "a"}, "--username and --password-file belong together"),
         ({"password_file": Path("/dev/null")}, "--username and --password-file belong together"),
         (

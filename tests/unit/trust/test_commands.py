@@ -84,6 +84,35 @@ def test_verify_shows_a_table_and_a_merged_in_commit_is_indented(story: Story, t
     assert "rule 5" in lines[2]
 
 
+def test_verify_of_the_root_says_that_nothing_was_judged(story: Story, capsys) -> None:
+    assert run(["verify", "-C", str(story.repo.path)]) == 0
+    assert f"nothing to judge: {story.root.commit} is the root" in capsys.readouterr().err
+
+
+def test_verify_with_nothing_new_names_the_upstream_branch(story: Story, team: Team, tmp_path: Path, capsys) -> None:
+    tip = story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    clone = RepoBuilder(tmp_path / "clone")
+    clone.git("remote", "add", "origin", story.repo.url)
+    clone.git("fetch", "--quiet", "origin")
+    clone.git("reset", "--quiet", "--hard", "origin/main")
+    clone.git("branch", "--quiet", "--set-upstream-to=origin/main")
+    assert run(["verify", "-C", str(clone.path)]) == 0
+    assert f"nothing to judge: {tip} is at the upstream branch" in capsys.readouterr().err
+
+
+def test_verify_before_the_first_commit_says_to_commit(tmp_path: Path, capsys) -> None:
+    RepoBuilder(tmp_path / "empty")
+    assert run(["verify", "-C", str(tmp_path / "empty")]) == 1
+    assert "hint:  commit first" in capsys.readouterr().err
+
+
+def test_a_verb_that_does_not_exist_is_an_error_and_not_a_no(story: Story, capsys) -> None:
+    assert run(["trust", "test", "ann", "paint", A, "-C", str(story.repo.path)]) == 1
+    text = capsys.readouterr().err
+    assert "there is no verb paint" in text
+    assert "known: edit" in text
+
+
 def test_verify_outside_of_a_repository_is_one_clear_error(tmp_path: Path, capsys) -> None:
     assert run(["verify", "-C", str(tmp_path)]) == 1
     assert "lies in no Git repository" in capsys.readouterr().err
