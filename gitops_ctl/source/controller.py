@@ -13,7 +13,8 @@ from typing import Final, Protocol
 import structlog
 
 from gitops_ctl.api.gitops import GitSource, parse_git_source
-from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, FIELD_MANAGER_STATUS
+from gitops_ctl.api.names import FIELD_MANAGER_STATUS
+from gitops_ctl.api.watched import request_of
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.duration import to_seconds
@@ -158,7 +159,7 @@ class SourceController:
         source = parse_git_source(tree)
         generation = int_at(tree, "metadata", "generation")
         memory = self._memory_of(key, source, uid=text_at(tree, "metadata", "uid"))
-        requested = text_at(tree, "metadata", "annotations", ANNOTATION_REQUESTED_AT)
+        requested = request_of(tree)
         if not self._is_due(memory, generation=generation, requested=requested):
             return max(0.0, memory.poll_due_s - self._ports.clock.boot_s())
         if memory.failures and self._troubled >= TROUBLED:

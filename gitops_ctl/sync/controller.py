@@ -6,8 +6,9 @@ nothing changed costs no API call.  A pass never waits for health or for another
 
 from dataclasses import replace
 
-from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, FIELD_MANAGER, FIELD_MANAGER_STATUS, FINALIZER
+from gitops_ctl.api.names import FIELD_MANAGER, FIELD_MANAGER_STATUS, FINALIZER
 from gitops_ctl.api.sync import Sync
+from gitops_ctl.api.watched import request_of
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of, listed
 from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, InternalError, NotFound, TransientError
@@ -94,7 +95,7 @@ class SyncController:
         return revision.commit if revision is not None else ""
 
     async def _pass(self, sync: Sync, tree: JsonObject, memory: Memory) -> tuple[Outcome | None, float | None]:
-        requested = sync.metadata.annotations.get(ANNOTATION_REQUESTED_AT, "")
+        requested = request_of(tree)
         answered = requested if requested != memory.requested else ""
         if sync.spec.suspend:
             memory.requested, memory.done = requested, ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE
 from gitops_ctl.api.sync import Sync
+from gitops_ctl.api.watched import request_of
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.duration import to_seconds
@@ -409,9 +410,7 @@ def _outcome(job: _Work, run: Pass, pruned: Pruned, judged: tuple[Waiting, list[
         shards=memory.shards,
         entries=len(memory.entries),
         troubles=tuple(f"{kind}: {text}" for kind, text in sorted(job.cluster.troubles.items())),
-        requested=job.found.sync.metadata.annotations.get("gitops-ctl.dev/requested-at", "")
-        if job.found.forced
-        else "",
+        requested=request_of(job.found.tree) if job.found.forced else "",
     )
 
 
