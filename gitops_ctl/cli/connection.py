@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import BlockedError, Unavailable
 
 if TYPE_CHECKING:
     from gitops_ctl.kube.transport import KubeClient
@@ -44,13 +46,26 @@ def cluster_options(function: _FunctionT) -> _FunctionT:
 
 @asynccontextmanager
 async def connected(target: Target) -> AsyncIterator["KubeClient"]:
-    """A client with the user's own credentials; exec plug-ins of the kubeconfig may run."""
+    """A client with the user's own credentials; exec plug-ins of the kubeconfig may run.
+
+    Raises:
+        BlockedError: the API server does not answer (CLUSTER_UNREACHABLE).
+    """
     from gitops_ctl.kube.config import load_cluster  # noqa: PLC0415  imported by commands that need a cluster only
     from gitops_ctl.kube.transport import KubeClient  # noqa: PLC0415
 
     config = await load_cluster(target.kubeconfig, context=target.context, allow_exec=True)
     async with KubeClient(config, component="cli", clock=SystemClock()) as client:
-        yield client
+        try:
+            yield client
+        except Unavailable as error:
+            # A command does not try again by itself, as a controller does.
+            raise BlockedError(
+                f"{config.host}: {error.message}",
+                code=ErrorCode.CLUSTER_UNREACHABLE,
+                subject=error.subject,
+                hint="see whether it runs (`gitops-ctl up` starts a local one), or name another kubeconfig",
+            ) from error
 
 
 def run_async(work: Awaitable[T]) -> T:

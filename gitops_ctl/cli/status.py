@@ -68,6 +68,8 @@ def _write(found: Sequence[JsonObject], *, form: Format, repaint: bool) -> None:
     table = Table(_COLUMNS, rows)
     write_result(Result("StatusList", {"items": list(found)}, table, names), form=form)
     if form is Format.TABLE:
+        if not found:
+            click.echo("there are no sources and no syncs here; `gitops-ctl bootstrap` makes the first", err=True)
         for item in found:
             _write_details(item)
 

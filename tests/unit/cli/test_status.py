@@ -1,5 +1,9 @@
 """What `status` and `explain` make of an object, and how objects are named.  Out of scope: a cluster (tests/cluster)."""
 
+import json
+import socket
+from pathlib import Path
+
 import pytest
 
 from gitops_ctl.cli import main
@@ -67,6 +71,34 @@ def test_the_text_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "Sync/team/site: 1 drifted\n"
         "  ConfigMap/lab/b: Changed by kubectl /data/x, /data/y\n"
     )
+
+
+def test_nothing_to_show_is_said_and_not_only_an_empty_table(capsys: pytest.CaptureFixture[str]) -> None:
+    _write([], form=Format.TABLE, repaint=False)
+    assert "no sources and no syncs" in capsys.readouterr().err
+
+
+def test_a_server_that_does_not_answer_is_named_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        server = f"https://127.0.0.1:{closed.getsockname()[1]}"
+        cluster = {"name": "a", "cluster": {"server": server}}
+        tree = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [cluster],
+            "users": [{"name": "a", "user": {"token": "none"}}],
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "current-context": "a",
+        }
+        (tmp_path / "kubeconfig").write_text(json.dumps(tree))
+        assert main.run(["status", "--kubeconfig", str(tmp_path / "kubeconfig")]) == 1
+    text = capsys.readouterr().err
+    assert text.startswith("error GC2012 cluster-unreachable\n")
+    assert server in text
+    assert "gitops-ctl up" in text
 
 
 def test_an_object_without_a_status_is_not_known_to_be_ready() -> None:
