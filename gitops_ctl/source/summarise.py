@@ -19,6 +19,7 @@ from gitops_ctl.source.plan import stale_after_s
 ACCEPTED = "Accepted"
 IN_PROGRESS = "VerificationInProgress"
 _HINT_LIMIT = 1000
+_PATH_LIMIT = 4096
 _RULE_LIMIT = 256
 
 
@@ -70,7 +71,7 @@ def _rejected(refusal: Refusal) -> dict[str, JsonValue]:
     return {
         "commit": refusal.commit,
         "reason": refusal.reason,
-        "path": refusal.path,
+        "path": cut(refusal.path, limit=_PATH_LIMIT),
         "verb": refusal.verb,
         "rule": cut(refusal.rule, limit=_RULE_LIMIT),
         "hint": cut(redact_text(refusal.hint), limit=_HINT_LIMIT),

@@ -67,6 +67,14 @@ def test_a_refused_commit_is_named_with_path_and_rule_and_needs_a_person() -> No
     assert f"{L} stays in force" in message(found, "Ready")
 
 
+def test_whatever_a_refused_commit_names_the_status_can_be_stored() -> None:
+    endless = "x/" * 5000
+    refusal = replace(REFUSAL, path=endless, rule=endless, hint=endless, message=endless)
+    found = status(replace(FACTS, verdict="PathNotAuthorised", refusal=refusal))
+    assert GitSourceStatus.model_validate(found).accepted is not None
+    assert text_at(found, "rejected", "path").startswith("x/x/")
+
+
 def test_X01_a_refused_accepted_revision_says_that_nothing_is_rolled_back() -> None:
     found = status(replace(FACTS, verdict="RevokedSigner", refusal=REFUSAL, effects_allowed=False))
     assert words(found, "Verified") == ("False", "RevokedSigner")
