@@ -32,6 +32,9 @@ async def finalize(world: World, sync: Sync, memory: Memory) -> tuple[Outcome | 
     remover = Remover(cluster, account_of(sync), world.require)
     if sync.spec.deletion_policy == "Orphan":
         result = await remover.release(memory.entries.values(), owner=world.listing.owner_of(sync))
+        if result.failed and await memory.store.is_closing():
+            # The rights to take marks off went with the namespace and cannot come back.  A mark without its Sync binds nobody.
+            return None, None
         await _keep_only(memory, set(result.failed), world)
         pruned = Pruned(failed=result.failed)
     else:

@@ -15,13 +15,14 @@ import msgspec
 from gitops_ctl.api.inventory import MAX_BYTES, MAX_ENTRIES
 from gitops_ctl.api.names import API_VERSION, FIELD_MANAGER, GROUP, VERSION
 from gitops_ctl.api.sync import Sync
-from gitops_ctl.core.errors import NotFound
+from gitops_ctl.core.errors import BlockedError, NotFound, Refused
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, objects_at, text_at
-from gitops_ctl.kube.answers import KindNotServed
+from gitops_ctl.kube.answers import AlreadyExists, KindNotServed, NamespaceMissing
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.sync.model import Entry, OwnerId
 
+MAX_SHARD: Final = 9999
 FRAME_BYTES: Final = 4096
 """Room for everything in a shard that is no entry."""
 
@@ -205,6 +206,21 @@ class InventoryStore:
         for number in sorted(set(before) - {shard.number for shard in target.shards}, reverse=True):
             await self._remove(number)
         return Record(tuple(written.get(shard.number, shard) for shard in target.shards), target.entries)
+
+    async def is_closing(self) -> bool:
+        """Whether the namespace of the unit is being deleted.  Asked by a dry run, since namespaces are not ours to read.
+
+        Raises:
+            TransientError: the API server did not answer.
+        """
+        try:
+            body = self._body(Shard(MAX_SHARD))
+            await self._client.create(self._collection, body, manager=FIELD_MANAGER, dry_run=True)
+        except NamespaceMissing:
+            return True
+        except (AlreadyExists, BlockedError, Refused):
+            return False
+        return False
 
     async def _write(self, shard: Shard) -> str:
         body = self._body(shard)

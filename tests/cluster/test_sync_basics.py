@@ -272,6 +272,23 @@ async def test_R09_deleting_a_unit_follows_its_policy_also_with_a_broken_source(
         assert found["data"] == {"key": "1"}
 
 
+async def test_a_namespace_that_is_deleted_with_the_rights_in_it_does_not_wait_for_the_marks(site: Bench) -> None:
+    site.push(site.config_maps(2))
+    await site.sync()
+    await site.until_ready()
+    await site.admin.delete(f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{site.namespace}")
+    await site.admin.delete(site.sync_path())
+    await site.until_reason("PruneFailed")
+    assert await site.admin.find(site.sync_path()) is not None, "the rights can still be given back"
+
+    await site.admin.delete(f"/api/v1/namespaces/{site.namespace}")
+
+    async def gone() -> bool:
+        return await site.admin.find(site.sync_path()) is None
+
+    await until(gone, what="the Sync is gone")
+
+
 async def test_R05_a_killed_process_loses_nothing_that_it_applied(site: Bench) -> None:
     site.push(site.config_maps(300))
     await site.sync()
