@@ -1,5 +1,6 @@
 """The world of the demo: control plane, Git server, people, pinned source and manager; everything goes with the context."""
 
+import os
 import shlex
 import shutil
 import sys
@@ -117,7 +118,8 @@ async def demo_world(*, say: Callable[[str], None]) -> AsyncIterator[DemoWorld]:
         await take_down(folder, purge=True)
         stack.push_async_callback(take_down, folder, purge=True)
         options = Options(nodes=1, durable=False)
-        request = Request(folder.path, provider=Provider.PROCESSES, options=options, manager=True)
+        # Whoever closes the terminal ends it too.
+        request = Request(folder.path, provider=Provider.PROCESSES, options=options, manager=True, owner=os.getpid())
         with progress_for(sys.stderr) as progress:
             state = await bring_up(request, progress=progress, clock=clock)
         say(f"control plane: Kubernetes {state.version} at {state.url}")

@@ -38,6 +38,7 @@ class Request:
     """What a person asked for.  `kubeconfig` names an existing cluster and leaves nothing else to choose.
 
     With `manager` the product is installed and its manager runs beside the components; only where the system is made of processes.
+    Such a system ends with the process `owner`, also when that is killed; 0 lets it outlive everybody.
     """
 
     directory: Path
@@ -46,6 +47,7 @@ class Request:
     provider: Provider = Provider.AUTO
     options: Options = field(default_factory=Options)
     manager: bool = False
+    owner: int = 0
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -92,7 +94,8 @@ async def job_for(request: Request, *, progress: Progress) -> Job:
     """The work of a supervisor, with its programs found or built."""
     binaries = await find_binaries(progress=progress)
     kwok = await find_kwok(progress=progress) if request.options.nodes else None
-    return Job(request.directory.absolute(), binaries, request.options, kwok=kwok, manager=request.manager)
+    directory = request.directory.absolute()
+    return Job(directory, binaries, request.options, owner=request.owner, kwok=kwok, manager=request.manager)
 
 
 async def take_down(folder: SystemFolder, *, purge: bool) -> bool:

@@ -10,9 +10,10 @@ import pytest
 
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.errors import BlockedError, TerminalError
+from gitops_ctl.local.binaries import ASSETS_VARIABLE, PROGRAMS
 from gitops_ctl.local.kind import find_kind
 from gitops_ctl.local.state import SystemFolder
-from gitops_ctl.local.system import Provider, Request, bring_up, take_down
+from gitops_ctl.local.system import Provider, Request, bring_up, job_for, take_down
 
 _KIND = """#!/bin/sh
 echo "$@" >> "{folder}/calls"
@@ -55,6 +56,14 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
     (fake.folder / "cat").symlink_to("/bin/cat")
     monkeypatch.setenv("PATH", str(fake.folder))
     return fake
+
+
+async def test_a_system_that_has_an_owner_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROGRAMS:
+        (tmp_path / name).touch(mode=0o755)
+    monkeypatch.setenv(ASSETS_VARIABLE, str(tmp_path))
+    assert (await job_for(Request(tmp_path, owner=7), progress=Silent())).owner == 7
+    assert (await job_for(Request(tmp_path), progress=Silent())).owner == 0
 
 
 async def test_kind_counts_only_with_an_engine_that_answers(programs: FakePrograms) -> None:
