@@ -219,13 +219,13 @@ class LiveCluster:
         """The version under which a kind of an entry is read and deleted."""
         return self._served_as.get(kind, kind)
 
-    @property
-    def troubles(self) -> Mapping[GroupVersionKind, str]:
-        """Kinds whose changes are not heard of, with the reason; for a condition that names the missing rule."""
+    def troubles(self, unit: NamespacedName) -> Mapping[GroupVersionKind, str]:
+        """Kinds of a unit whose changes are not heard of, with the reason; for a condition that names the missing rule."""
+        informers = {kind: self._informer(kind) for kind in self._needs.get(unit, ())}
         return {
             kind: informer.health.error.message
-            for kind, informer in self._informers.items()
-            if informer.health.state is State.FORBIDDEN and informer.health.error is not None
+            for kind, informer in informers.items()
+            if informer is not None and informer.health.state is State.FORBIDDEN and informer.health.error is not None
         }
 
 

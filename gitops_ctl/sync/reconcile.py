@@ -409,7 +409,7 @@ def _outcome(job: _Work, run: Pass, pruned: Pruned, judged: tuple[Waiting, list[
         failed=health.failed,
         shards=memory.shards,
         entries=len(memory.entries),
-        troubles=tuple(f"{kind}: {text}" for kind, text in sorted(job.cluster.troubles.items())),
+        troubles=tuple(f"{kind}: {text}" for kind, text in sorted(job.cluster.troubles(job.memory.key).items())),
         requested=request_of(job.found.tree) if job.found.forced else "",
     )
 

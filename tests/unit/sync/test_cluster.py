@@ -3,10 +3,12 @@
 from typing import Any
 
 from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import BlockedError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
 from gitops_ctl.kube.cache import Change, Entry
 from gitops_ctl.kube.config import ClusterConfig
-from gitops_ctl.kube.informer import Informer, State
+from gitops_ctl.kube.informer import Health, Informer, State
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.sync.cluster import NOTE_S, LiveCluster
@@ -127,3 +129,13 @@ def test_a_kind_that_may_not_be_watched_is_read_by_name() -> None:
     stage.informer.health = type(stage.informer.health)(State.FORBIDDEN)
     assert not stage.cluster.is_watched(KIND)
     assert not stage.cluster.is_watched(GroupVersionKind("", "v1", "Secret"))
+
+
+def test_a_kind_that_may_not_be_watched_is_told_to_the_units_that_have_it_alone() -> None:
+    stage = Stage()
+    stage.informer.health = Health(State.FORBIDDEN, BlockedError("may not list configmaps", code=ErrorCode.FORBIDDEN))
+    having, other = NamespacedName("lab", "site"), NamespacedName("another-tenant", "site")
+    stage.cluster._needs = {having: frozenset({KIND}), other: frozenset({GroupVersionKind("", "v1", "Service")})}
+    assert stage.cluster.troubles(having) == {KIND: "may not list configmaps"}
+    assert stage.cluster.troubles(other) == {}
+    assert stage.cluster.troubles(NamespacedName("lab", "new")) == {}
