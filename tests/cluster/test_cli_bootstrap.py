@@ -140,8 +140,8 @@ async def test_it_prints_the_rights_that_are_missing_and_the_document_for_git_an
         signer=desk.keys[PLATFORM],
     )
     done = await desk.confirmed()
-    first, second = (yaml.safe_load(part) for part in _documents(done.out))
-    assert first["rules"] == [
+    everywhere, bound, within, bound_within, document = (yaml.safe_load(part) for part in _documents(done.out))
+    assert everywhere["rules"] == [
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "patch", "delete"]},
         {
             "apiGroups": ["rbac.authorization.k8s.io"],
@@ -150,14 +150,17 @@ async def test_it_prints_the_rights_that_are_missing_and_the_document_for_git_an
         },
     ]
     assert "bind and escalate" in done.out
-    assert (second["kind"], second["metadata"]) == ("Sync", {"name": "main", "namespace": desk.namespace})
-    assert second["spec"] == {
+    assert [rule["resources"] for rule in within["rules"]] == [["syncs"]]
+    assert within["metadata"]["namespace"] == desk.namespace
+    assert (document["kind"], document["metadata"]) == ("Sync", {"name": "main", "namespace": desk.namespace})
+    assert document["spec"] == {
         "sourceRef": {"name": "main"},
         "path": "site",
         "serviceAccountName": "gitops-ctl-sync",
         "prune": {"enabled": True},
     }
     account = {"kind": "ServiceAccount", "name": "gitops-ctl-sync", "namespace": desk.namespace}
+    assert bound["subjects"] == bound_within["subjects"] == [account]
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     bindings = desk.get(f"{rbac}/clusterrolebindings")["items"] + desk.get(f"{rbac}/rolebindings")["items"]
     assert [one["metadata"]["name"] for one in bindings if account in one.get("subjects", [])] == []
@@ -169,7 +172,7 @@ def _documents(text: str) -> list[str]:
     for line in text.splitlines():
         if line.startswith("   apiVersion:"):
             found.append("")
-        if found and line.startswith("   ") and not line.startswith("   It "):
+        if found and line.startswith("   ") and not line.startswith(("   It ", "   ---")):
             found[-1] += f"{line[3:]}\n"
     return found
 
