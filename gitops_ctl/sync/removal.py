@@ -74,7 +74,9 @@ async def remove_unlisted(removal: Removal, found: Iterable[Entry], *, memory: M
     pruned.blocked = judged.message
     result = Removed()
     if not judged.message and (sorted_.doomed or sorted_.terminating):
-        memory.permitted |= _named(sorted_.doomed)
+        # Exactly this set: what went back to Git is asked about again.  What cannot be seen just now is still part of it.
+        unseen = frozenset(sorted_.unknown)
+        memory.permitted = _named(sorted_.doomed) | {one for one in memory.permitted if one[0] in unseen}
         going = [_still(removal, entry) for entry in entries if entry.id in set(sorted_.terminating)]
         result = await removal.remover.delete([*sorted_.doomed, *going], own=removal.own)
         pruned.failed = result.failed
@@ -83,7 +85,7 @@ async def remove_unlisted(removal: Removal, found: Iterable[Entry], *, memory: M
         commit = removal.consent_commit if judged.consented else ""
         pruned.report = PruneReport(judged.digest, len(sorted_.doomed), commit) if sorted_.doomed else None
     pruned.dropped = (*sorted_.released, *result.gone)
-    if not sorted_.doomed and not sorted_.terminating:
+    if not (sorted_.doomed or sorted_.terminating or sorted_.unknown):
         memory.permitted = frozenset()
     return pruned
 
