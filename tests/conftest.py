@@ -1,5 +1,7 @@
 """Fixtures and rules for every test."""
 
+from hypothesis import settings
+
 from tests.support.cluster import audit_log, control_plane, kube_admin, kube_user, namespace, pytest_configure
 from tests.support.whole_run import pytest_collection_modifyitems, pytest_runtest_protocol, pytest_sessionfinish
 
@@ -14,3 +16,7 @@ __all__ = [
     "pytest_runtest_protocol",
     "pytest_sessionfinish",
 ]
+
+# How long an example takes says something about the machine, not about the law.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")

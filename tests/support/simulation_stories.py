@@ -311,7 +311,10 @@ def unserved() -> Story:
 
 
 def revocation() -> Story:
-    """A key is revoked from the beginning: the accepted commit is refused, nothing is applied any more, drift included."""
+    """A key is revoked from the beginning: the accepted commit is refused, nothing is applied any more, drift included.
+
+    The revoking commit is recorded, so that a force push cannot take the revocation back; it has no effect either.
+    """
     kept = {"a": "1", "b": "1", "x": "1"}
 
     def refused(world: World) -> None:
@@ -325,7 +328,7 @@ def revocation() -> Story:
         "revocation",
         (Step(pushes("revoked"), refused), Step(edit, holds({**kept, "a": "drift"}))),
         begin="authored",
-        accepts=("root", "authored"),
+        accepts=("root", "authored", "revoked"),
     )
 
 
