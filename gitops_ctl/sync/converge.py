@@ -11,6 +11,7 @@ from typing import Final
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import TransientError
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
+from gitops_ctl.documents.conditions import ConditionGuard
 from gitops_ctl.sync.apply import Outage, Target, apply_wave, dry_run_wave
 from gitops_ctl.sync.cluster import LiveCluster
 from gitops_ctl.sync.digestview import view_of
@@ -45,6 +46,7 @@ class Pass:
         see: what is known of an object.
         go_on: False as soon as a newer revision waits or the process ends.
         require: raises when the manager may not write any more; asked before each batch of writes.
+        conditions: evaluates the expressions of health checks.
         held: everything that waits, by object.
         entries: the inventory as it should be in the end.
     """
@@ -57,6 +59,7 @@ class Pass:
     see: Callable[[ObjectId, GroupVersionKind], Seen]
     go_on: Callable[[], bool]
     require: Callable[[], None]
+    conditions: ConditionGuard
     dry_run: bool = False
     held: dict[ObjectId, Held] = field(default_factory=dict)
     entries: dict[ObjectId, Entry] = field(default_factory=dict)

@@ -10,38 +10,45 @@ from gitops_ctl.api.sync import HealthCheck
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import GroupKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
-from gitops_ctl.documents.expressions import EvaluationError, Expression, compile_condition
+from gitops_ctl.documents.conditions import ConditionGuard
+from gitops_ctl.documents.expressions import EvaluationError, compile_condition
 from gitops_ctl.sync.health import health_of
 from gitops_ctl.sync.model import CURRENT, Health, HealthStatus
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One compiled check; `name` is empty when it holds for every object of the kind."""
+    """One check whose expressions compile; `name` is empty when it holds for every object of the kind."""
 
     kind: GroupKind
     namespace: str
     name: str
-    in_progress: Expression | None = None
-    failed: Expression | None = None
-    current: Expression | None = None
+    in_progress: str | None = None
+    failed: str | None = None
+    current: str | None = None
 
-    def judge(self, tree: JsonObject) -> Health:
-        """The health of a live object by this check."""
+    def judge(self, tree: JsonObject, *, guard: ConditionGuard) -> Health:
+        """The health of a live object by this check.  May take as long as the guard allows: call it in a thread."""
         plain = health_of(tree)
         if plain.status is HealthStatus.TERMINATING or self.current is None:
             return plain
+        asked = [
+            (text, verdict)
+            for text, verdict in (
+                (self.in_progress, Health(HealthStatus.IN_PROGRESS, "the expression inProgress is true")),
+                (self.failed, Health(HealthStatus.FAILED, "the expression failed is true")),
+                (self.current, CURRENT),
+            )
+            if text is not None
+        ]
         try:
-            if self.in_progress is not None and self.in_progress.is_true({"object": tree}):
-                return Health(HealthStatus.IN_PROGRESS, "the expression inProgress is true")
-            if self.failed is not None and self.failed.is_true({"object": tree}):
-                return Health(HealthStatus.FAILED, "the expression failed is true")
-            if self.current.is_true({"object": tree}):
-                return CURRENT
+            place = guard.first_true([text for text, _ in asked], {"object": tree})
         except EvaluationError as error:
             # An expression that fails says nothing: what it waits for may not be there yet.
             return Health(HealthStatus.IN_PROGRESS, f"an expression of its health check failed: {error}")
-        return Health(HealthStatus.IN_PROGRESS, "the expression current is not true yet")
+        if place is None:
+            return Health(HealthStatus.IN_PROGRESS, "the expression current is not true yet")
+        return asked[place][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +89,19 @@ def compile_checks(checks: Iterable[HealthCheck], *, namespace: str) -> Checks:
 
 
 def _compiled(item: HealthCheck, *, number: int) -> Check:
-    found: dict[str, Expression | None] = {}
     for member in ("in_progress", "failed", "current"):
         text = getattr(item, member)
         try:
-            found[member] = compile_condition(text, variables=("object",)) if text is not None else None
+            if text is not None:
+                compile_condition(text, variables=("object",))
         except Refused as error:
             place = f"spec.healthChecks[{number}].{member}"
             raise Refused(f"{place}: {error.message}", code=error.code, subject=place) from None
-    kind = GroupKind(item.group, item.kind)
     return Check(
-        kind,
+        GroupKind(item.group, item.kind),
         item.namespace or "",
         item.name or "",
-        in_progress=found["in_progress"],
-        failed=found["failed"],
-        current=found["current"],
+        in_progress=item.in_progress,
+        failed=item.failed,
+        current=item.current,
     )

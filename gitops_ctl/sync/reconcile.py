@@ -186,6 +186,7 @@ class _Work:
             see=self.see,
             go_on=go_on,
             require=self.world.require,
+            conditions=self.world.conditions,
             dry_run=found.sync.spec.dry_run,
             entries=dict(memory.entries),
         )

@@ -110,6 +110,8 @@ class SyncRoom:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+        if self._world is not None:
+            self._world.conditions.close()
         await self.clusters.__aexit__(kind, error, trace)
 
     @property

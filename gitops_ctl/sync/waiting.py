@@ -4,6 +4,7 @@ Nothing here blocks: a pass judges what there is and ends, informers wake the un
 an old one (H01).  Objects with an expression, and objects of others, are read by name, once per version.
 """
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -112,5 +113,7 @@ async def _read(run: Pass, item: ObjectId, check: Check | None) -> tuple[Health,
         return Health(HealthStatus.UNKNOWN, error.message), ""
     if tree is None:
         return Health(HealthStatus.NOT_FOUND, "is not there"), ""
-    health = check.judge(tree) if check is not None else health_of(tree)
+    if check is None:
+        return health_of(tree), text_at(tree, "metadata", "resourceVersion")
+    health = await asyncio.to_thread(check.judge, tree, guard=run.conditions)
     return health, text_at(tree, "metadata", "resourceVersion")

@@ -10,6 +10,7 @@ from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
+from gitops_ctl.documents.conditions import ConditionGuard
 from gitops_ctl.kube.cache import Cache
 from gitops_ctl.kube.expectations import has_reached
 from gitops_ctl.kube.mapper import Resource
@@ -88,6 +89,7 @@ class World:
         require: raises LeadershipLost when the manager may not write any more.
         wake: run a Sync again soon.
         stopping: True from the moment on in which the process is to end.
+        conditions: evaluates the expressions of health checks, outside of this process.
         statuses: the status of each Sync as this process wrote it last.
     """
 
@@ -101,6 +103,7 @@ class World:
     wake: Callable[[NamespacedName], None]
     require: Callable[[], None] = lambda: None
     stopping: Callable[[], bool] = lambda: False
+    conditions: ConditionGuard = field(default_factory=ConditionGuard)
     units: dict[NamespacedName, Memory] = field(default_factory=dict)
     statuses: dict[NamespacedName, WrittenStatus] = field(default_factory=dict)
 
