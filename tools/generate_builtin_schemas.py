@@ -69,12 +69,19 @@ def references(node: Any) -> list[str]:
     return []
 
 
+def is_builtin(parts: list[str]) -> bool:
+    """Whether a path is one of Kubernetes' own groups: definitions of others may come and go meanwhile."""
+    if parts[0] == "api":
+        return len(parts) == 2
+    return parts[0] == "apis" and len(parts) == 3 and ("." not in parts[1] or parts[1].endswith(".k8s.io"))
+
+
 def generate(server: Server) -> dict[str, Any]:
     kinds: dict[str, Any] = {}
     found: dict[str, Any] = {}
     for path in sorted(server.get("/openapi/v3")["paths"]):
         parts = path.split("/")
-        if not (parts[0] == "api" and len(parts) == 2) and not (parts[0] == "apis" and len(parts) == 3):
+        if not is_builtin(parts):
             continue
         scopes = resources(server, path)
         definitions = server.get(f"/openapi/v3/{path}")["components"]["schemas"]

@@ -42,6 +42,13 @@ class Lives:
         self.fuse = Fuse(client, at=at, after=after)
         await self.world.start()
 
+    def _is_idle(self) -> bool:
+        """Whether no pass runs or is due, delayed ones apart."""
+        rooms = self.world.rooms
+        assert rooms is not None
+        gauges = {**rooms.sources.queue.gauges(), **{f"sync {k}": v for k, v in rooms.syncs.queue.gauges().items()}}
+        return not any(value for name, value in gauges.items() if "depth" in name or "unfinished" in name)
+
     @property
     def dead(self) -> bool:
         return self.fuse is not None and self.fuse.blown
@@ -54,7 +61,8 @@ class Lives:
         await self.begin(at=k, after=after)
 
         async def over() -> bool:
-            return self.dead or await reached()
+            # An effect can be seen before its answer is read: only a process with nothing in hand has survived.
+            return self.dead or (await reached() and self._is_idle() and await reached())
 
         await until(over, what=f"the step is over or the process died at write {k}", timeout_s=60)
         died = self.dead

@@ -92,7 +92,7 @@ async def test_a_finalizer_makes_two_events(api: Api, maps: str) -> None:
 
 async def test_a_stream_ends_with_its_time_and_a_bookmark_before(api: Api, maps: str) -> None:
     made = await api.create(maps, mine("one"))
-    query = {"timeoutSeconds": "3", "allowWatchBookmarks": "true", "resourceVersion": made.version, **MINE}
+    query = {"timeoutSeconds": "6", "allowWatchBookmarks": "true", "resourceVersion": made.version, **MINE}
     events = []
     async with api.watch(maps, **query) as stream:
         while (event := await stream.next()) is not None:

@@ -41,9 +41,12 @@ class Fuse:
         due = len(self.writes) == self._at
         if due and not self._after:
             self._blow()
-        answer: bytes = await self._send(call, authorization)
-        if due:
-            self._blow()
+        try:
+            answer: bytes = await self._send(call, authorization)
+        finally:
+            # A refusal is an answer too.
+            if due:
+                self._blow()
         return await self._alive(answer)
 
     async def _open_watch(self, call: Call) -> Any:
