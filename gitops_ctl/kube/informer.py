@@ -92,6 +92,7 @@ class Informer(Generic[T]):
         settled: set when the first attempt is over, whatever came out: wait for it before a start is called complete.
         listed_s: when the last list that is in the cache began, on the boot clock; for read-your-writes.
         suspect: the last list lacked more than half of the cache and no second list has agreed yet.
+        on_lost: called when a kind that was seen can be seen no longer; its last events may never have come.
         counts: lists, watches, relists, what a safety list found, errors of handlers.
     """
 
@@ -119,6 +120,7 @@ class Informer(Generic[T]):
         self._selector = selector
         self._trim = trim
         self._timing = timing or Timing()
+        self.on_lost: Callable[[], None] = lambda: None
         self._handlers: list[tuple[Handler[T], Callable[[NamespacedName], None] | None]] = []
         self._version: str | None = None
         self._silent_streams = 0
@@ -187,7 +189,9 @@ class Informer(Generic[T]):
 
     def _lose_sight(self) -> None:
         self._version = None
-        self.synced.clear()
+        if self.synced.is_set():
+            self.synced.clear()
+            self.on_lost()
 
     async def _back_off(self, state: State, error: GitopsError) -> None:
         timing, before = self._timing, self.health.failures

@@ -54,13 +54,17 @@ class LiveCluster:
         *,
         key: str = "",
         on_change: Callable[[OwnerId, ObjectId], None],
+        on_lost: Callable[[NamespacedName], None] = lambda _: None,
         timing: Timing | None = None,
     ) -> None:
-        """`on_change` hears which object of which owner changed, was removed, or lost its mark."""
+        """`on_change` hears which object of which owner changed, was removed, or lost its mark.
+
+        `on_lost` hears which unit needs a kind that can be seen no longer.
+        """
         self.client = client
         self.key = key
         self.mapper = Mapper(client)
-        self._on_change = on_change
+        self._on_change, self._on_lost = on_change, on_lost
         self._timing = timing
         self._informers: dict[GroupVersionKind, Informer[View]] = {}
         self._tasks: dict[GroupVersionKind, asyncio.Task[None]] = {}
@@ -130,6 +134,7 @@ class LiveCluster:
             timing=self._timing,
         )
         informer.add_handler(lambda change: self._heard(group_kind, change))
+        informer.on_lost = lambda: self._lost(resource.gvk)
         self._informers[resource.gvk] = informer
         self._tasks[resource.gvk] = asyncio.create_task(informer.run(), name=f"informer {resource.gvk}")
 
@@ -181,6 +186,12 @@ class LiveCluster:
             owner = OwnerId.of_mark(mark, identity=identity)
             if owner is not None:
                 self._on_change(owner, identity)
+
+    def _lost(self, kind: GroupVersionKind) -> None:
+        """A kind is out of sight, and its last events may never have come: its definition may be gone (fault H18)."""
+        for unit, kinds in list(self._needs.items()):
+            if any(self._served_as.get(needed, needed) == kind for needed in kinds):
+                self._on_lost(unit)
 
     def see(self, identity: ObjectId, kind: GroupVersionKind) -> Seen:
         """What is known of an object: a view, None when it is surely not there, else UNSEEN."""

@@ -24,6 +24,7 @@ from gitops_ctl.sync.cluster import LiveCluster
 from gitops_ctl.sync.model import OwnerId
 
 OnChange = Callable[[OwnerId, ObjectId], None]
+OnLost = Callable[[NamespacedName], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,14 @@ class _Remote:
 class Clusters:
     """An async context manager; every cluster that was opened closes with it."""
 
-    def __init__(self, client: KubeClient, *, on_change: OnChange, timing: Timing | None = None) -> None:
+    def __init__(
+        self, client: KubeClient, *, on_change: OnChange, on_lost: OnLost = lambda _: None, timing: Timing | None = None
+    ) -> None:
         self._client = client
-        self._on_change = on_change
+        self._on_change, self._on_lost = on_change, on_lost
         self._timing = timing
         self._remotes: dict[tuple[str, str, str], _Remote] = {}
-        self.local = LiveCluster(client, on_change=on_change, timing=timing)
+        self.local = LiveCluster(client, on_change=on_change, on_lost=on_lost, timing=timing)
 
     async def __aenter__(self) -> Self:
         await self.local.__aenter__()
@@ -97,6 +100,6 @@ class Clusters:
             raise BlockedError(error.message, code=ErrorCode.CLUSTER_UNREACHABLE, subject=name) from error
         stack = AsyncExitStack()
         client = await stack.enter_async_context(KubeClient(config, component="sync", clock=self._client.clock))
-        cluster = LiveCluster(client, key=name, on_change=self._on_change, timing=self._timing)
+        cluster = LiveCluster(client, key=name, on_change=self._on_change, on_lost=self._on_lost, timing=self._timing)
         await stack.enter_async_context(cluster)
         return _Remote(version, cluster, stack)

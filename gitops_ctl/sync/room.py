@@ -71,7 +71,7 @@ class SyncRoom:
             workers=self._options.workers, tenant_of=lambda key: key.namespace, draw=self._options.draw
         )
         self.queue: AsyncQueue[NamespacedName] = AsyncQueue(queue, clock=client.clock)
-        self.clusters = Clusters(client, on_change=self._heard, timing=self._options.timing)
+        self.clusters = Clusters(client, on_change=self._heard, on_lost=self._lost, timing=self._options.timing)
         self._world: World | None = None
 
     async def __aenter__(self) -> Self:
@@ -138,6 +138,10 @@ class SyncRoom:
     def _heard(self, owner: OwnerId, item: ObjectId) -> None:
         if self._world is not None:
             self._world.heard(owner, item)
+
+    def _lost(self, unit: NamespacedName) -> None:
+        if self._world is not None:
+            self._world.lost(unit)
 
     def _accepted(self, source: NamespacedName) -> None:
         for key in self.syncs.of_source(source):

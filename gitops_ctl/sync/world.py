@@ -131,3 +131,11 @@ class World:
         if memory is not None:
             memory.dirty.add(item)
             self.wake(owner.key)
+
+    def lost(self, unit: NamespacedName) -> None:
+        """A kind can be seen no longer: the unit reads what it has of it by name, now and not at its interval."""
+        memory = self.units.get(unit)
+        if memory is not None:
+            memory.read_at_s = float("-inf")
+            memory.due_s = 0.0
+            self.wake(unit)
