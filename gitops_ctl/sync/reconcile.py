@@ -61,35 +61,25 @@ def account_of(sync: Sync) -> str:
     return f"system:serviceaccount:{sync.metadata.namespace}:{sync.spec.service_account_name}"
 
 
-def is_quiet(  # noqa: PLR0911  each is a reason of its own
-    world: World, sync: Sync, revision: AcceptedRevision, memory: Memory
-) -> bool:
+def is_quiet(world: World, sync: Sync, revision: AcceptedRevision, memory: Memory) -> bool:
     """Whether a pass would find nothing to do: the inputs are those of the last one, and nothing is due.
 
     Changes that informers reported are looked at one by one; most are of fields that are not ours.
     """
     if memory.done != made_from_of(sync, revision) or memory.record is None or memory.state is None:
         return False
-    if world.clock.boot_s() >= memory.due_s:
+    # A kind that was lost asks for a reading by name, also when a pass was at its end meanwhile (fault H18).
+    if world.clock.boot_s() >= memory.due_s or memory.read_at_s == -math.inf:
         return False
     if not memory.dirty:
         return True
     if memory.waits or sync.spec.kube_config_secret_ref is not None:
-        return False
-    if any(_is_out_of_sight(item, world.clusters.local, memory) for item in memory.dirty):
-        # Its kind was lost with or right after the event: it is read by name now, not at the interval (fault H18).
-        memory.read_at_s = -math.inf
         return False
     facts = Facts(memory.state, memory.entries, _eyes(world.clusters.local, memory), lambda _owner, _item: True)
     if all(_is_calm(item, facts, memory) for item in memory.dirty):
         memory.dirty.clear()
         return True
     return False
-
-
-def _is_out_of_sight(item: ObjectId, cluster: LiveCluster, memory: Memory) -> bool:
-    entry = memory.entries.get(item)
-    return entry is not None and not cluster.is_watched(entry.gvk)
 
 
 def _is_calm(item: ObjectId, facts: Facts, memory: Memory) -> bool:

@@ -1,5 +1,6 @@
 """What every pass of the room shares: the manager's client, the clusters, the Syncs that exist, and how to wake them."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -136,6 +137,5 @@ class World:
         """A kind can be seen no longer: the unit reads what it has of it by name, now and not at its interval."""
         memory = self.units.get(unit)
         if memory is not None:
-            memory.read_at_s = float("-inf")
-            memory.due_s = 0.0
+            memory.read_at_s = -math.inf
             self.wake(unit)
