@@ -17,6 +17,7 @@ from gitops_ctl.documents.tree import is_document_name
 from gitops_ctl.git.entries import TreeEntry
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.git.tree import PathChange
+from gitops_ctl.trust import kindverbs  # noqa: F401  importing it teaches the verbs of the product's kinds
 from gitops_ctl.trust.rulebook import POLICY_KIND
 from gitops_ctl.trust.verbs import WHOLE, Fields, authorised_fields, verbs_between
 

@@ -72,11 +72,6 @@ def register_verbs(
     _REGISTRY[group_kind] = KindVerbs(verbs_of, authorises, fields)
 
 
-def forget_verbs(group_kind: GroupKind) -> None:
-    """Undo a registration, for tests."""
-    _REGISTRY.pop(group_kind, None)
-
-
 def registered_kinds() -> frozenset[GroupKind]:
     """Kinds with verbs of their own."""
     return frozenset(_REGISTRY)
@@ -98,10 +93,15 @@ def verbs_between(old: JsonObject | None, new: JsonObject | None) -> Fields:
 
 def authorised_fields(kind: GroupKind | None, verb: str) -> tuple[str, ...] | None:
     """Fields whose introducers are the authors for the verb; None: the signer of the change is its author."""
-    if verb == "consent" and kind != CONSENT_KIND:
-        return ("/spec",)
     taught = _REGISTRY.get(kind) if kind is not None else None
-    return taught.authorises.get(verb) if taught is not None else None
+    found = taught.authorises.get(verb) if taught is not None else None
+    return ("/spec",) if found is None and verb == "consent" else found
+
+
+def consented_fields(kind: GroupKind, pointer: str) -> tuple[str, ...]:
+    """Fields that the consent at a pointer speaks about; those of every kind are about the whole spec."""
+    everywhere = any(pointer == each for _, each in _consent_pointers(kind))
+    return ("/spec",) if everywhere else authorised_fields(kind, "consent") or ()
 
 
 def authorising_fields(tree: JsonObject) -> tuple[tuple[str, str], ...]:
@@ -110,6 +110,16 @@ def authorising_fields(tree: JsonObject) -> tuple[tuple[str, str], ...]:
     taught = _REGISTRY.get(kind)
     wanted = (*_consent_pointers(kind), *(taught.fields if taught else ()))
     return tuple((verb, pointer) for verb, pointer in wanted if value_at(tree, pointer) is not None)
+
+
+def followed_fields(tree: JsonObject) -> tuple[tuple[str, str], ...]:
+    """(verb, pointer) of the authorising fields that the document has, and of what they speak about where the kind says it."""
+    own = authorising_fields(tree)
+    taught = _REGISTRY.get(GroupVersionKind.of(tree).group_kind)
+    known = {pointer for _, pointer in own}
+    spoken = {pointer for pointers in (taught.authorises if taught else {}).values() for pointer in pointers}
+    others = sorted(pointer for pointer in spoken - known if value_at(tree, pointer) is not None)
+    return (*own, *(("edit", pointer) for pointer in others))
 
 
 def same(one: JsonValue, other: JsonValue) -> bool:

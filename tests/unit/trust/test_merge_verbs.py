@@ -1,13 +1,12 @@
 """Which verbs a merge needs for what it changes by itself, where both sides changed a file (rule A4; section 4.3)."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gitops_ctl.git import merge as git_merge
 from tests.support.trust import DEFAULT_RULES, Story, Team
-from tests.support.trust_rollouts import rollout, rollout_verbs
+from tests.support.trust_rollouts import rollout
 
 FILE = "clusters/r.yaml"
 RULES = (
@@ -16,12 +15,6 @@ RULES = (
     {"paths": ["clusters/**"], "verbs": ["approve"], "roles": ["approver"]},
 )
 FAR = {f"n{number}": number for number in range(9)}
-
-
-@pytest.fixture(autouse=True)
-def _verbs() -> Iterator[None]:
-    with rollout_verbs():
-        yield
 
 
 def _withdrawn(tmp_path: Path, team: Team, *, edited: str) -> Story:

@@ -1,6 +1,5 @@
 """Who introduced the present value of a field, and what changed an object last (section 4.6, "Introducer")."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from gitops_ctl.trust.chain import RangeRequest
 from gitops_ctl.trust.introduced import provenance_of
 from gitops_ctl.trust.provenance import Provenance
 from tests.support.trust import DEFAULT_RULES, NOW, URL, Story, Team, config_map, person
-from tests.support.trust_rollouts import rollout, rollout_verbs
+from tests.support.trust_rollouts import rollout
 
 ROLLOUT = ObjectId("ops.cisco.vk", "IOSXESoftwareRollout", "demo", "r")
 MAP = ObjectId("", "ConfigMap", "demo", "a")
@@ -22,12 +21,6 @@ RULES = (
     {"paths": ["**"], "verbs": ["plan", "edit", "delete"], "roles": ["author"]},
     {"paths": ["**"], "verbs": ["approve", "activate"], "roles": ["approver"]},
 )
-
-
-@pytest.fixture(autouse=True)
-def _verbs() -> Iterator[None]:
-    with rollout_verbs():
-        yield
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from gitops_ctl.documents.index import DocumentCache
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.git.tree import tree_changes
 from gitops_ctl.trust.changes import BlobDocuments, changes_of
-from gitops_ctl.trust.verbs import forget_verbs, register_verbs, verbs_between
+from gitops_ctl.trust.verbs import register_verbs, verbs_between
 from tests.support.git_repos import RepoBuilder
 from tests.support.trust import POLICY_PATH, config_map
-from tests.support.trust_rollouts import ROLLOUT, rollout, rollout_verbs
+from tests.support.trust_rollouts import ROLLOUT, rollout
 
 CONSENT = "apiVersion: gitops-ctl.dev/v1alpha1\nkind: Consent\nverb: edit\npath: a\nblob: x\nnotAfter: x\n"
 
@@ -170,24 +170,21 @@ TAUGHT: dict[str, tuple[str, str, list[str]]] = {
 @pytest.mark.parametrize("name", TAUGHT)
 def test_a_kind_teaches_its_own_verbs(repo: RepoBuilder, name: str) -> None:
     old, new, expected = TAUGHT[name]
-    with rollout_verbs():
-        found = verbs_of(repo, {"r.yaml": old} if old else {}, {"r.yaml": new} if new else {})
+    found = verbs_of(repo, {"r.yaml": old} if old else {}, {"r.yaml": new} if new else {})
     assert found == [("r.yaml", verb, KIND) for verb in expected]
 
 
 def test_a_moved_document_with_a_new_approval_still_needs_that_verb(repo: RepoBuilder) -> None:
-    with rollout_verbs():
-        found = verbs_of(repo, {"a.yaml": rollout(plan={})}, {"b.yaml": rollout(plan={}, approval={"x": 1})})
+    found = verbs_of(repo, {"a.yaml": rollout(plan={})}, {"b.yaml": rollout(plan={}, approval={"x": 1})})
     assert found == [("a.yaml", "edit", KIND), ("b.yaml", "approve", KIND), ("b.yaml", "edit", KIND)]
 
 
 def test_two_copies_of_one_identity_cannot_hide_a_change(repo: RepoBuilder) -> None:
-    with rollout_verbs():
-        found = verbs_of(
-            repo,
-            {"a.yaml": rollout(plan={})},
-            {"a.yaml": rollout(plan={}), "b.yaml": rollout(plan={}, approval={"x": 1})},
-        )
+    found = verbs_of(
+        repo,
+        {"a.yaml": rollout(plan={})},
+        {"a.yaml": rollout(plan={}), "b.yaml": rollout(plan={}, approval={"x": 1})},
+    )
     assert found == [("b.yaml", "approve", KIND), ("b.yaml", "plan", KIND)]
 
 
@@ -197,9 +194,5 @@ def test_equal_versions_have_no_verbs() -> None:
 
 
 def test_a_kind_is_taught_once() -> None:
-    register_verbs(ROLLOUT, lambda _old, _new: {})
-    try:
-        with pytest.raises(RuntimeError, match="registered twice"):
-            register_verbs(ROLLOUT, lambda _old, _new: {})
-    finally:
-        forget_verbs(ROLLOUT)
+    with pytest.raises(RuntimeError, match="registered twice"):
+        register_verbs(ROLLOUT, lambda _old, _new: {})

@@ -1,7 +1,6 @@
 """The worked example of the contract: commits c1 to c6 and merges m1, m2, with real keys of each kind that it uses."""
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,16 +8,10 @@ import pytest
 from gitops_ctl.trust.reviews import Review, ReviewEvidence
 from tests.support.git_keys import GpgHome, GpgKey
 from tests.support.trust import NOW, POLICY_PATH, Story, Team, person, policy_text, ssh_line
-from tests.support.trust_rollouts import rollout, rollout_verbs
+from tests.support.trust_rollouts import rollout
 
 FILE = "clusters/r.yaml"
 CONSENT = ".gitops-ctl/consents/2026-12-add-person.yaml"
-
-
-@pytest.fixture(autouse=True)
-def _verbs() -> Iterator[None]:
-    with rollout_verbs():
-        yield
 
 
 @pytest.fixture(scope="module")
