@@ -14,7 +14,7 @@ import click
 
 from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.editor import editor_schema
-from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.names import POLICY_PATH
 from gitops_ctl.api.trust_policy import ConsentDocument, TrustPolicyDocument
 from gitops_ctl.cli.main import COMMANDS, cli
@@ -30,7 +30,7 @@ _COLUMNS = ("| field | type | default | meaning |", "|---|---|---|---|")
 
 def kinds_page() -> str:
     lines = ["# Kinds", ""]
-    for kind in KINDS:
+    for kind in ALL_KINDS:
         crd: Any = crd_of(kind)
         names = crd["spec"]["names"]
         short = ", ".join(f"`{name}`" for name in names.get("shortNames", ()))

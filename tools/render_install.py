@@ -15,7 +15,7 @@ import yaml
 
 from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.generate import to_yaml
-from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,7 +60,7 @@ def install_objects() -> list[dict[str, Any]]:
             },
         },
     }
-    return [namespace, *(dict(crd_of(model)) for model in KINDS), *(_without_helm(tree) for tree in chart_objects())]
+    return [namespace, *(dict(crd_of(model)) for model in ALL_KINDS), *(_without_helm(tree) for tree in chart_objects())]
 
 
 def _without_helm(tree: dict[str, Any]) -> dict[str, Any]:

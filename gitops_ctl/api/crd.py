@@ -11,7 +11,7 @@ import jsonschema_rs
 
 from gitops_ctl.api.kind import Column, CustomKind
 from gitops_ctl.api.model import Model
-from gitops_ctl.api.names import GROUP, VERSION
+from gitops_ctl.api.names import VERSION
 from gitops_ctl.api.structural import NotStructural, check_structural
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, list_at, object_at, text_at
 
@@ -35,9 +35,9 @@ def crd_of(model: type[Model]) -> dict[str, JsonValue]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{kind.plural}.{GROUP}", "labels": {"app.kubernetes.io/part-of": "gitops-ctl"}},
+        "metadata": {"name": f"{kind.plural}.{kind.group}", "labels": {"app.kubernetes.io/part-of": "gitops-ctl"}},
         "spec": {
-            "group": GROUP,
+            "group": kind.group,
             "names": _names(kind),
             "scope": "Namespaced",
             "versions": [version],

@@ -97,6 +97,21 @@ class Keyed:
 UNIQUE = Keyed()
 
 
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A value that never changes once it is set.  Only the API server can say so: a document alone has no old version."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler(core)
+        unchanged = {"rule": "self == oldSelf", "message": "must not change"}
+        # A reference is a schema of its own that others share: the rule stands beside it.
+        schema[RULES_KEY] = [*schema.get(RULES_KEY, []), unchanged]
+        return schema
+
+
+FIXED = Fixed()
+
+
 def duration_within(low: str, high: str) -> ValueRule:
     """The rule that a duration lies between two others, both included."""
     return ValueRule(

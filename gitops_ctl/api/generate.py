@@ -13,9 +13,8 @@ import yaml
 
 from gitops_ctl.api.crd import crd_of, kind_of
 from gitops_ctl.api.editor import editor_schema
-from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.model import Model
-from gitops_ctl.api.names import GROUP
 from gitops_ctl.api.trust_policy import ConsentDocument, TrustPolicyDocument
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
 
@@ -38,9 +37,9 @@ def to_yaml(tree: JsonValue) -> str:
 def generated() -> Mapping[str, str]:
     """Every generated file: its path below the folder of schemas, and its text."""
     files: dict[str, str] = {}
-    for model in KINDS:
-        files[f"crds/{GROUP}_{kind_of(model).plural}.yaml"] = _HEADER + to_yaml(crd_of(model))
-    documents: tuple[type[Model], ...] = (*KINDS, TrustPolicyDocument, ConsentDocument)
+    for model in ALL_KINDS:
+        files[f"crds/{kind_of(model).group}_{kind_of(model).plural}.yaml"] = _HEADER + to_yaml(crd_of(model))
+    documents: tuple[type[Model], ...] = (*ALL_KINDS, TrustPolicyDocument, ConsentDocument)
     for document in documents:
         schema = editor_schema(document)
         files[f"json/{text_at(schema, 'title').lower()}.json"] = _to_json(schema)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from gitops_ctl.api.names import GROUP
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -23,6 +25,7 @@ class CustomKind:
     plural: str
     short_names: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
+    group: str = GROUP
     has_status: bool = True
     has_defaults: bool = True
     """False for kinds that only controllers write: the server adds nothing to them."""

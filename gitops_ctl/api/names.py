@@ -6,6 +6,16 @@ GROUP: Final = "gitops-ctl.dev"
 VERSION: Final = "v1alpha1"
 API_VERSION: Final = "gitops-ctl.dev/v1alpha1"
 
+ICHOR_GROUP: Final = "ichor.maesh.dev"
+"""Group of the kinds of Talos clusters (cni-switch.md, section 3)."""
+ICHOR_API_VERSION: Final = "ichor.maesh.dev/v1alpha1"
+
+ANNOTATION_CONFIRM_SWITCH: Final = f"{ICHOR_GROUP}/confirm-kube-proxy-switch"
+"""Consent to a switch of kube-proxy; the value is the mode that is agreed to."""
+
+ANNOTATION_HOLD: Final = f"{ICHOR_GROUP}/hold"
+"""`"true"` takes a machine out of operations."""
+
 LABEL_OWNER: Final = f"{GROUP}/owner"
 """Short hash of the owner id: what informers select on."""
 
@@ -28,12 +38,18 @@ ANNOTATION_ALLOW_PRUNE: Final = f"{GROUP}/allow-prune"
 ANNOTATION_REQUESTED_AT: Final = f"{GROUP}/requested-at"
 """Written in the cluster by a person who wants a pass now; any value."""
 
+ANNOTATION_WHY: Final = f"{GROUP}/why"
+"""On a Proposal, by the controller that asks: what waits, and what happens after the merge; for people."""
+
+ANNOTATION_REOPEN_AT: Final = f"{GROUP}/reopen-at"
+"""On a Proposal, in the cluster, by a person: open the pull request again although it was declined or reverted; any new value."""
+
 WRITTEN_BY_CONTROLLER: Final = frozenset(
     {LABEL_OWNER, ANNOTATION_OWNER_ID, ANNOTATION_INTRODUCED_BY, ANNOTATION_INTRODUCED_COMMIT}
 )
 """Labels and annotations that a document in Git must not carry."""
 
-CONSENT_ANNOTATIONS: Final = frozenset({ANNOTATION_ALLOW_PRUNE, ANNOTATION_RECREATE})
+CONSENT_ANNOTATIONS: Final = frozenset({ANNOTATION_ALLOW_PRUNE, ANNOTATION_RECREATE, ANNOTATION_CONFIRM_SWITCH})
 """Annotations whose change in Git has the verb `consent`."""
 
 APPLY_MODES: Final = ("Override", "IfNotPresent", "Ignore")
@@ -46,6 +62,12 @@ FIELD_MANAGER: Final = "gitops-ctl"
 
 FIELD_MANAGER_STATUS: Final = "gitops-ctl-status"
 """Manager of the status of our own kinds."""
+
+FIELD_MANAGER_CNI: Final = "gitops-ctl-cni"
+"""Manager of what the switch executor writes."""
+
+FIELD_MANAGER_CNI_WORKER: Final = "gitops-ctl-cni-worker"
+"""Manager of what the cluster worker writes."""
 
 SYSTEM_NAMESPACE: Final = "gitops-ctl-system"
 """Where the manager runs unless the chart is told otherwise."""

@@ -21,6 +21,21 @@ DATA_KEY: Final = r"^[-._a-zA-Z0-9]+$"
 KIND: Final = r"^[A-Z][A-Za-z0-9]*$"
 """Kinds, condition types and reasons."""
 KIND_AND_GROUP: Final = rf"^[A-Z][A-Za-z0-9]*(\.{_LABEL})*$"
+# Numbers up to 65535.
+_PORT: Final = r"([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+_HOST: Final = r"[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*"
+_IPV6: Final = r"[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*"
+HOST_AND_PORT: Final = rf"^({_HOST}(:{_PORT})?|\[{_IPV6}\](:{_PORT})?|{_IPV6})$"
+IMAGE_TEMPLATE: Final = r"^[a-z0-9]([-A-Za-z0-9._:/@]|\{version\})*$"
+_BOUND: Final = r"(\^|~|=|!=|<=?|>=?)? ?v?[0-9]+(\.([0-9]+|[xX*])){0,2}(-[0-9A-Za-z.-]+)?"
+VERSION_RANGE: Final = rf"^(\*|{_BOUND}((,| ) ?{_BOUND})*( ?\|\| ?{_BOUND}((,| ) ?{_BOUND})*)*)$"
+OBJECT_ID: Final = r"^([0-9a-f]{40}|[0-9a-f]{64})$"
+STEP: Final = r"^(enabled|replaced)/[1-9][0-9]?-[a-z]([-a-z]*[a-z])?$"
+REQUEST_ID: Final = rf"^(enabled|replaced)/[1-9][0-9]?-[a-z]([-a-z]*[a-z])?/{_LABEL}(\.{_LABEL})*#[1-9][0-9]*$"
+WAIT: Final = r"^[a-z]([-a-z0-9/]*[a-z0-9])?$"
+POINTER: Final = r"^(/([^~/\x00-\x1f\x7f]|~[01])*)*$"
+PURPOSE: Final = r"^[a-z0-9]([-a-z0-9./]*[a-z0-9])?$"
+API_VERSION: Final = rf"^({_LABEL}(\.{_LABEL})*/)?v[0-9][a-z0-9]*$"
 COMMIT: Final = r"^[0-9a-f]{40}$"
 DIGEST: Final = r"^sha256:[0-9a-f]{64}$"
 OPTIONAL_DIGEST: Final = r"^(sha256:[0-9a-f]{32,64})?$"
@@ -53,6 +68,16 @@ MEANING: Final[Mapping[str, str]] = {
     DATA_KEY: "must be letters, digits, dashes, dots and underscores",
     KIND: "must be one CamelCase word",
     KIND_AND_GROUP: "must be <Kind>.<group>, or <Kind> of the core group",
+    HOST_AND_PORT: "must be an IP address or a host name, with an optional port",
+    IMAGE_TEMPLATE: "must be an image reference; {version} stands for the version of Kubernetes",
+    VERSION_RANGE: "must be a range of versions such as >=1.19.0 <1.19.5 || 1.20.x",
+    OBJECT_ID: "must be 40 or 64 lower-case hex digits, the whole id of a Git object",
+    STEP: "must be <mode>/<number>-<name>",
+    REQUEST_ID: "must be <step>/<machine or cluster>#<number>",
+    POINTER: "must be a JSON pointer such as /spec/values/kubeProxyReplacement, or empty for the whole document",
+    PURPOSE: "must be lower-case letters, digits, dashes, dots and slashes",
+    API_VERSION: "must be <group>/<version>, or <version> of the core group",
+    WAIT: "must be lower-case letters, digits, dashes and slashes",
     COMMIT: "must be 40 lower-case hex digits, the whole id of a Git object",
     DIGEST: "must be sha256: and 64 lower-case hex digits",
     OPTIONAL_DIGEST: "must be empty, or sha256: and hex digits",

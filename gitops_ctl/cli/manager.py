@@ -21,7 +21,7 @@ import click
 
 from gitops_ctl.api.compat import require_fields
 from gitops_ctl.api.crd import crd_of
-from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.cli.measure import MeasuredGit, refresher
 from gitops_ctl.cli.revisions import RevisionReader
@@ -225,7 +225,7 @@ async def require_definitions(client: KubeClient) -> None:
     Raises:
         BlockedError: one is missing.  Refused: one lacks a field.
     """
-    for kind in KINDS:
+    for kind in ALL_KINDS:
         needed = crd_of(kind)
         name = text_at(needed, "metadata", "name")
         try:

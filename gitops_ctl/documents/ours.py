@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gitops_ctl.api.names import GROUP
+from gitops_ctl.api.names import GROUP, ICHOR_GROUP
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import GroupKind
@@ -14,15 +14,18 @@ CONSENT = GroupKind(GROUP, "Consent")
 
 def check_ours(document: Document) -> Iterator[Flaw]:
     """What the model of one of our kinds says.  The semantics of a TrustPolicy are checked where trust is decided."""
-    if document.id.group != GROUP:
+    if document.id.group not in (GROUP, ICHOR_GROUP):
         return
     # The models bring pydantic, a third of the start-up time: only for repositories that hold our kinds.
-    from gitops_ctl.api.gitops import KINDS  # noqa: PLC0415
+    from gitops_ctl.api.crd import kind_of  # noqa: PLC0415
+    from gitops_ctl.api.kinds import ALL_KINDS  # noqa: PLC0415
     from gitops_ctl.api.model import parse  # noqa: PLC0415
     from gitops_ctl.api.trust_policy import ConsentDocument  # noqa: PLC0415
 
-    models = {model.__name__: model for model in KINDS} | {CONSENT.kind: ConsentDocument}
-    model = models.get(document.id.kind)
+    models = {GroupKind(kind_of(model).group, model.__name__): model for model in ALL_KINDS} | {
+        CONSENT: ConsentDocument
+    }
+    model = models.get(document.id.group_kind)
     if model is None:
         return
     try:

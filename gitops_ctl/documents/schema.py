@@ -6,7 +6,7 @@ somebody else, so they are a warning.
 
 from collections.abc import Iterable, Iterator
 
-from gitops_ctl.api.names import API_VERSION, GROUP
+from gitops_ctl.api.names import API_VERSION, GROUP, ICHOR_API_VERSION, ICHOR_GROUP
 from gitops_ctl.core.canonical import digest_lines
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupVersionKind
@@ -96,8 +96,9 @@ class SchemaCatalog:
         if name:
             schema: JsonObject = {"$ref": f"#/$defs/{name}", "$defs": builtin.closure(name)}
             return KindSchema(gvk, schema, builtin.is_namespaced(gvk), lenient=self._lenient)
-        if gvk.api_version == API_VERSION:
-            return _our_schema(gvk)
+        ours = _our_schema(gvk) if gvk.api_version in (API_VERSION, ICHOR_API_VERSION) else None
+        if ours is not None or gvk.api_version == API_VERSION:
+            return ours
         crd = self._crds.get(gvk)
         return None if crd is None else schema_of(crd, gvk)
 
@@ -109,7 +110,7 @@ class SchemaCatalog:
                 f"{gvk} is not served; versions of {gvk.kind}: {', '.join(siblings)}",
                 "/apiVersion",
             )
-        is_ours = gvk.group in builtin_kinds().groups or gvk.group == GROUP
+        is_ours = gvk.group in builtin_kinds().groups or gvk.group in (GROUP, ICHOR_GROUP)
         message = f"the kind {gvk} is not known here"
         return Flaw(
             ErrorCode.KIND_UNKNOWN, message, "/kind", severity="error" if is_ours and not self._lenient else "warning"
@@ -124,9 +125,9 @@ def is_crd(document: Document) -> bool:
 def _our_schema(gvk: GroupVersionKind) -> KindSchema | None:
     # The models bring pydantic, a third of the start-up time: only for repositories that hold our kinds.
     from gitops_ctl.api.crd import crd_of  # noqa: PLC0415
-    from gitops_ctl.api.gitops import KINDS  # noqa: PLC0415
+    from gitops_ctl.api.kinds import ALL_KINDS  # noqa: PLC0415
 
-    for crd in map(crd_of, KINDS):
+    for crd in map(crd_of, ALL_KINDS):
         if gvk in kinds_of(crd):
             return schema_of(crd, gvk)
     return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitops_ctl.api.crd import crd_of
-from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.kinds import ALL_KINDS
 from tests.support.cluster import ControlPlaneHandle
 
 MERGE = "application/merge-patch+json"
@@ -89,13 +89,15 @@ class PlainApi:
 
 def install_crds(api: PlainApi, *, deadline_s: float = 30.0) -> None:
     """Our kinds on the server, strictly, and served when this returns.  Several callers at once do no harm."""
-    for model in KINDS:
+    for model in ALL_KINDS:
         crd: Any = crd_of(model)
         name, plural = crd["metadata"]["name"], crd["spec"]["names"]["plural"]
         reply = api.apply(f"{CRDS_PATH}/{name}?fieldValidation=Strict", crd)
         assert reply.status in (200, 201), reply.body
         assert reply.warning == ""
-        eventually(lambda path=f"/apis/gitops-ctl.dev/v1alpha1/{plural}": api.get(path).status == 200, deadline_s)
+        eventually(
+            lambda path=f"/apis/{crd['spec']['group']}/v1alpha1/{plural}": api.get(path).status == 200, deadline_s
+        )
 
 
 def eventually(holds: Any, deadline_s: float = 20.0) -> None:

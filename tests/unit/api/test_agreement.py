@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 
 from gitops_ctl.api import patterns
 from gitops_ctl.api.crd import kind_of, structural_schema
-from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.model import parse
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.documents.expressions import EvaluationError, Expression, compile_expression
@@ -25,7 +25,7 @@ from tests.support.api_violations import full_objects
 pytestmark = pytest.mark.property
 
 FULL = full_objects()
-MODELS = {kind_of(model).kind: model for model in KINDS}
+MODELS = {kind_of(model).kind: model for model in ALL_KINDS}
 SCHEMAS: dict[str, dict[str, Any]] = {kind: structural_schema(model) for kind, model in MODELS.items()}
 CHECKS = {
     kind: jsonschema_rs.Draft202012Validator(
@@ -50,6 +50,8 @@ def definition_accepts(kind: str, tree: dict[str, Any]) -> bool:
 def rules_hold(node: dict[str, Any], value: Any) -> bool:
     for item in node.get("x-kubernetes-validations", []):
         text = item["rule"]
+        if "oldSelf" in text:  # the server asks it only when there is an old version
+            continue
         if text not in COMPILED:
             COMPILED[text] = compile_expression(text, variables={"self"})
         try:
@@ -173,7 +175,7 @@ def replace(tree: Any, path: tuple[str | int, ...], value: Any) -> None:
             return
         tree = tree[step]
     last = path[-1]
-    if isinstance(tree, dict):
+    if isinstance(tree, dict) and isinstance(last, str):
         tree.pop(last, None)
         if value is not ABSENT:
             tree[last] = value

@@ -1,0 +1,17 @@
+"""Every kind of this product that an API server stores, whatever its group."""
+
+from gitops_ctl.api.crd import kind_of
+from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.model import Model
+from gitops_ctl.api.names import GROUP, ICHOR_GROUP
+from gitops_ctl.api.talos import TALOS_KINDS
+
+OUR_GROUPS = (GROUP, ICHOR_GROUP)
+ALL_KINDS: tuple[type[Model], ...] = (*KINDS, *TALOS_KINDS)
+"""In the order of their definitions."""
+
+
+def definition_name(model: type[Model]) -> str:
+    """Name of the CustomResourceDefinition of a kind."""
+    kind = kind_of(model)
+    return f"{kind.plural}.{kind.group}"
