@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("gitops_ctl", "tests", "tools")
+GENERATED = "gitops_ctl/netpb"
 FILE_LINES = 500
 FUNCTION_LINES = 40
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
@@ -42,10 +43,11 @@ def _body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def main() -> int:
     """The program."""
-    files = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
-    found = [line for path in files for line in complaints(path.relative_to(ROOT), path.read_text())]
-    print(*found, f"rooms: {len(files)} files, {len(found)} outgrow theirs", sep="\n")
-    return 1 if found else 0
+    found = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+    files = [path for path in found if not path.is_relative_to(ROOT / GENERATED)]
+    said = [line for path in files for line in complaints(path.relative_to(ROOT), path.read_text())]
+    print(*said, f"rooms: {len(files)} files, {len(said)} outgrow theirs", sep="\n")
+    return 1 if said else 0
 
 
 if __name__ == "__main__":
