@@ -8,6 +8,7 @@ import enum
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Self
 
 from gitops_ctl.api.names import ANNOTATION_OWNER_ID, LABEL_OWNER
@@ -144,7 +145,7 @@ class Held:
         return self.reason or self.code.reason
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DesiredState:
     """Everything that one revision asks of one unit.
 
@@ -170,7 +171,7 @@ class DesiredState:
     definitions: Mapping[GroupKind, ObjectId] = field(default_factory=dict)
     unsettled: bool = False
 
-    @property
+    @cached_property
     def lists(self) -> frozenset[ObjectId]:
         """Every identity that the unit speaks of, held and hidden ones included."""
         return frozenset(self.objects) | {item.id for item in self.held} | self.hidden
