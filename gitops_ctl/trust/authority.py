@@ -11,6 +11,7 @@ from typing import Protocol
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.trust.changes import Change
 from gitops_ctl.trust.rulebook import PolicyRule, TrustPolicy
+from gitops_ctl.trust.verbs import CONSENT_KIND
 from gitops_ctl.trust.verdict import CommitRefused, Decision, Where
 
 FORGE_GATED = frozenset({"trust", "policy", "approve", "activate", "recover", "consent"})
@@ -24,11 +25,13 @@ class View:
     Attributes:
         persons: the signer, or the reviewers of a forge's merge, the earliest first.
         by_reviews: whether they are reviewers.
+        head: what they reviewed.
     """
 
     policy: TrustPolicy
     persons: tuple[str, ...]
     by_reviews: bool = False
+    head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +66,13 @@ def authorise(change: Change, *, view: View, asks: Asks, commit: str) -> Decisio
     refused = _Refusals(change, view=view, rule=rule, commit=commit)
     if rule is None:
         raise refused.because("no rule of the policy gives this verb here")
-    if view.by_reviews and change.verb in FORGE_GATED and not _carries(view.policy, change.verb):
+    if view.by_reviews and change.verb in FORGE_GATED and not is_carried(view.policy, change.verb):
         raise refused.because(f"a merge by the forge may carry {change.verb} only when merges.allowVerbs lists it")
     able = [person for person in view.persons if view.policy.holds_role(person, rule.roles)]
     if not able:
-        raise refused.because(f"{rule} gives it to others: {_members(view.policy, rule)}")
-    authors = asks.authors(change) if rule.is_distinct(change.verb) else None
+        hint = _review_hint(view, rule) if view.by_reviews else ""
+        raise refused.because(f"{rule} gives it to others: {_members(view.policy, rule)}", hint=hint)
+    authors = asks.authors(change) if rule.is_distinct(change.verb) and not _is_held_instead(change) else None
     if authors is not None:
         able = _distinct(able, authors=authors, refused=refused)
     counted = dict.fromkeys(able)
@@ -78,7 +82,7 @@ def authorise(change: Change, *, view: View, asks: Asks, commit: str) -> Decisio
     if len(counted) < rule.threshold:
         raise refused.because(
             f"{rule} needs {rule.threshold} persons, counted are {len(counted)} ({', '.join(counted) or 'nobody'})",
-            hint=_consent_hint(change, rule),
+            hint=_review_hint(view, rule) if view.by_reviews else _consent_hint(change, rule),
         )
     return Decision(change, str(rule), tuple(counted))
 
@@ -100,7 +104,8 @@ def authorise_merge(*, view: View, commit: str) -> Decision:
     return Decision(change, str(rule), able)
 
 
-def _carries(policy: TrustPolicy, verb: str) -> bool:
+def is_carried(policy: TrustPolicy, verb: str) -> bool:
+    """Whether a forge's merge may carry one of the gated verbs."""
     return policy.merges is not None and verb in policy.merges.allow_verbs
 
 
@@ -125,6 +130,15 @@ def _members(policy: TrustPolicy, rule: PolicyRule) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "") or "nobody"
 
 
+def _is_held_instead(change: Change) -> bool:
+    """Whether a missing distinctness holds the object, not the commit: a consent may come before what it speaks about."""
+    return change.verb == "consent" and change.kind != CONSENT_KIND
+
+
+def _review_hint(view: View, rule: PolicyRule) -> str:
+    return f"let {rule.threshold} of the roles {', '.join(rule.roles)} approve the pull request at exactly {view.head}"
+
+
 def _consent_hint(change: Change, rule: PolicyRule) -> str:
     return (
         f"let another person of {', '.join(rule.roles)} first commit a Consent with verb {change.verb}, "
@@ -145,8 +159,9 @@ class _Refusals:
         who = ", ".join(self.view.persons) or "nobody"
         place = f" on {self.change.path}" if self.change.path else ""
         kind = f" ({self.change.kind})" if self.change.kind else ""
+        reviewed = f" by reviews of {self.view.head}" if self.view.by_reviews else ""
         return CommitRefused(
-            f"{who} may not {self.change.verb}{place}{kind}: {reason}",
+            f"{who} may not {self.change.verb}{place}{kind}{reviewed}: {reason}",
             code=ErrorCode.PATH_NOT_AUTHORISED,
             commit=self.commit,
             hint=hint,

@@ -34,7 +34,7 @@ from gitops_ctl.trust.tags import judge_tag
 from gitops_ctl.trust.unsigned import explain_unsigned
 from gitops_ctl.trust.verdict import ACCEPTED, CommitRefused, refusal_from
 
-VERIFIER_VERSION = "1"
+VERIFIER_VERSION = "2"
 """Of the rules in this room.  A change that can turn a verdict around raises it: accepted ranges are then judged again."""
 
 PARTIAL_LIMIT = 500_000
@@ -98,6 +98,9 @@ class RefusedCommit:
     rule: str
     hint: str
     message: str
+    merge: str = ""
+    """The forge's merge whose reviews have to be read before anything can be said."""
+    head: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ class RangeVerdict:
         key_set_digest: under which root..accepted was judged; it lags behind the policy while that is judged again.
         effects_allowed: False while root..accepted is judged again, and when that was refused.
         objects_judged: for the status: which objects the verdict is about.
+        signer: who stands behind the newest commit that this call accepted; empty when none was.
     """
 
     accepted: str | None
@@ -127,6 +131,7 @@ class RangeVerdict:
     objects_judged: str
     effects_allowed: bool = True
     message: str = ""
+    signer: str = ""
 
 
 class VerdictCache:
@@ -174,6 +179,7 @@ class _Range:
         self._remaining = 0
         self._under: str | None = None
         self._effects = True
+        self._signer = ""
         self._judge_of: Judge | None = None
 
     def run(self) -> RangeVerdict:
@@ -349,11 +355,12 @@ class _Range:
                 self._remaining += len(line.merged) - place
                 raise _OutOfBudget
             try:
-                judge.judge(commit, line=line)
+                found = judge.judge(commit, line=line)
             except CommitRefused as error:
                 raise explain_unsigned(self._store, error, line=line) from error
             self._judged += 1
             done.add(commit)
+            self._signer = found.signer_text
         self._remaining -= 1
 
     def _judge(self, scope: Scope) -> Judge:
@@ -378,6 +385,8 @@ class _Range:
             rule=where.rule,
             hint=error.hint,
             message=message,
+            merge=where.merge,
+            head=where.head,
         )
         return self._verdict(error.reason, refused=refused, pending=error.is_pending, message=message)
 
@@ -402,6 +411,7 @@ class _Range:
             objects_judged=f"commits and tag object {self._request.tag}" if self._request.tag else "commits",
             effects_allowed=self._effects,
             message=message,
+            signer=self._signer,
         )
 
 
@@ -412,9 +422,10 @@ def judge_at(
     cache: VerdictCache,
     lines: Lines,
     policy: TrustPolicy | None = None,
+    revoked: tuple[Revocation, ...] = (),
 ) -> Judge:
-    """A judge for single questions about history; `policy` replaces every policy in it."""
-    scope = _scope_of(store, request=request, lines=lines)
+    """A judge for single questions about history; `policy` replaces every policy in it, `revoked` counts beside each."""
+    scope = _scope_of(store, request=request, lines=lines, revoked=revoked)
     judge = _judge_for(store, request=request, cache=cache, scope=scope, lines=lines)
     judge.policies.fixed = policy
     return judge

@@ -39,10 +39,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """The commit that gave a file its present content, and the people judged for it."""
+    """The commit that gave a file its present content, and the person who stands behind it; empty for nobody."""
 
     commit: str
-    persons: tuple[str, ...]
+    person: str
 
 
 IntroducerOf = Callable[[str, str], Introduction | None]
@@ -64,8 +64,8 @@ def consenting(
         introduced = introducer_of(path, moment.first_parent)
         if introduced is None or _is_spent(store, change=change, since=introduced.commit, moment=moment):
             continue
-        people.update(introduced.persons)
-    return frozenset(people)
+        people.add(introduced.person)
+    return frozenset(people - {""})
 
 
 def _standing(store: ObjectStore, *, commit: str, documents: BlobDocuments) -> Iterator[tuple[str, ConsentDocument]]:

@@ -48,7 +48,12 @@ class Introducers:
         return self._walk(commit, follows)
 
     def of_field(self, name: ObjectId, pointer: str, *, path: str, commit: str) -> str | None:
-        """The commit that gave a field of a document its present value.
+        """The commit that gave a field of a document its present value; arguments as for `at_field`."""
+        found = self.at_field(name, pointer, path=path, commit=commit)
+        return None if found is None else found[0]
+
+    def at_field(self, name: ObjectId, pointer: str, *, path: str, commit: str) -> tuple[str, str] | None:
+        """The commit that gave a field of a document its present value, and the document's path in that commit.
 
         Args:
             name: identity of the document.
@@ -66,7 +71,9 @@ class Introducers:
             here[parent] = before
             return before is not None and before.value == place.value
 
-        return self._walk(commit, follows)
+        found = self._walk(commit, follows)
+        place = here.get(found) if found is not None else None
+        return None if found is None else (found, place.path if place is not None else path)
 
     def _walk(self, start: str, follows: Callable[[str, str], bool]) -> str | None:
         commit = start

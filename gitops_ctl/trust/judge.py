@@ -19,6 +19,7 @@ from gitops_ctl.trust.authority import Authors, View, authorise, authorise_merge
 from gitops_ctl.trust.bounded import Bounded
 from gitops_ctl.trust.changes import BlobDocuments, Change, changes_of
 from gitops_ctl.trust.consent import Introduction, Moment, consenting
+from gitops_ctl.trust.forgemerge import needs_reviews, not_enough
 from gitops_ctl.trust.introducers import Introducers
 from gitops_ctl.trust.keys import Owner, OwnerKind
 from gitops_ctl.trust.lines import Line, Lines
@@ -27,7 +28,7 @@ from gitops_ctl.trust.reviews import ReviewEvidence, reviewers
 from gitops_ctl.trust.rulebook import Revocation, TrustPolicy
 from gitops_ctl.trust.signature import Signer
 from gitops_ctl.trust.signers import Sight, signer_of
-from gitops_ctl.trust.verbs import authorised_fields
+from gitops_ctl.trust.verbs import CONSENT_KIND, authorised_fields, verb_of_field
 from gitops_ctl.trust.verdict import Accepted, CommitRefused, Decision, refusal_from
 
 MERGE_HINT = "merge it, don't fast-forward"
@@ -190,12 +191,13 @@ class Judge:
         return self.policies.at(parent if parent in line.rooted else self.scope.root)
 
     def _review_views(self, raw: RawCommit, *, policies: Iterable[TrustPolicy]) -> tuple[View, ...]:
-        evidence = self.scope.reviews.get(raw.id)
-        if evidence is None or len(raw.parents) < 2:
+        """Those that judge the reviewers of a forge's merge; without evidence there are no reviewers yet."""
+        if len(raw.parents) < 2:
             return ()
-        head = raw.parents[1]
+        evidence, head = self.scope.reviews.get(raw.id), raw.parents[1]
         return tuple(
-            View(policy, reviewers(evidence, policy=policy, head=head), by_reviews=True) for policy in policies
+            View(policy, reviewers(evidence, policy=policy, head=head) if evidence else (), by_reviews=True, head=head)
+            for policy in policies
         )
 
     def _changes(self, raw: RawCommit) -> tuple[Change, ...]:
@@ -239,7 +241,7 @@ class Judge:
     def _judge_changes(
         self, raw: RawCommit, *, who: Who, changes: Collection[Change], line: Line
     ) -> tuple[Decision, ...]:
-        views = self._require_reviewed(raw, who=who)
+        views = self._require_reviewed(raw, who=who, changes=changes)
         asks = _AskedOf(self, raw, who=who, line=line)
         decisions: list[Decision] = []
         for view in views:
@@ -266,22 +268,16 @@ class Judge:
         for change in changes:
             authorise(change, view=view, asks=asks, commit=raw.id)
 
-    def _require_reviewed(self, raw: RawCommit, *, who: Who) -> tuple[View, ...]:
+    def _require_reviewed(self, raw: RawCommit, *, who: Who, changes: Collection[Change]) -> tuple[View, ...]:
         """The views; for a proposer's commit in a forge's merge they need evidence, and enough of it."""
-        if not who.views:
-            raise CommitRefused(
-                f"the forge's merge {who.changing} brings it in, and the reviews at the forge are not known",
-                code=ErrorCode.NEEDS_FORGE_REVIEWS,
-                commit=raw.id,
-            )
-        for view in who.views:
+        reviewed = [view for view in who.views if view.by_reviews]
+        evidence = self.scope.reviews.get(who.changing)
+        if reviewed and evidence is None:
+            raise needs_reviews(reviewed, changes=changes, commit=raw.id, merge=who.changing)
+        for view in reviewed:
             needed = view.policy.merges.require_reviews if view.policy.merges else 1
-            if view.by_reviews and len(view.persons) < needed:
-                head = self._store.links(who.changing).parents[1]
-                raise self._unauthorised(
-                    raw.id,
-                    f"{needed} approving reviews of {head} by entitled persons are needed, counted are {len(view.persons)}",
-                )
+            if len(view.persons) < needed:
+                raise not_enough(view, evidence=evidence, commit=raw.id, needed=needed)
         return who.views
 
     def _require_proposer_paths(self, raw: RawCommit, *, line: Line, changes: Iterable[Change]) -> None:
@@ -308,7 +304,10 @@ class Judge:
 
         def introducer(path: str, commit: str) -> Introduction | None:
             found = looks.of_file(path, commit=commit)
-            return None if found is None else Introduction(found, self.persons_of(found, near=line))
+            if found is None:
+                return None
+            agreed = Change(path, "consent", CONSENT_KIND, None, (), "")
+            return Introduction(found, self.introducer(found, near=line, change=agreed))
 
         return consenting(
             self._store,
@@ -326,14 +325,37 @@ class Judge:
         people: set[str] = set()
         looks = self._introducers()
         for pointer in fields:
-            found = looks.of_field(change.object, pointer, path=change.path, commit=raw.id)
+            found = looks.at_field(change.object, pointer, path=change.path, commit=raw.id)
             if found is None:
                 return Authors(frozenset(), of_fields=True, unknown=True)
-            persons = who.persons if found == raw.id else self.persons_of(found, near=line)
-            if not persons:
+            verb = verb_of_field(change.object.group_kind, pointer)
+            field_change = Change(found[1], verb, change.kind, change.object, (pointer,), "")
+            person = self.introducer(found[0], near=line, change=field_change)
+            if not person:
                 return Authors(frozenset(), of_fields=True, unknown=True)
-            people.update(persons)
+            people.add(person)
         return Authors(frozenset(people), of_fields=True)
+
+    def introducer(self, commit: str, *, near: Line, change: Change) -> str:
+        """The person who stands behind a change that an introducing commit made; empty when its signature no longer counts.
+
+        Of several reviewers it is the earliest of those whom the rule about the change counts.
+        """
+        line = near if commit in near else self._lines.line_of(commit)
+        raw = self._store.commit(commit)
+        try:
+            who = self._who(raw, line=line)
+        except CommitRefused:
+            return ""
+        if len(who.persons) < 2:
+            return next(iter(who.persons), "")
+        policy = who.views[-1].policy
+        rule = policy.rule_for(path=change.path, verb=change.verb, kind=change.kind)
+        able = [person for person in who.persons if rule is not None and policy.holds_role(person, rule.roles)]
+        if rule is not None and rule.is_distinct(change.verb):
+            authors = self.authors(raw, who=who, line=line, change=change).persons
+            able = [person for person in able if person not in authors] or able
+        return (able or list(who.persons))[0]
 
     def persons_of(self, commit: str, *, near: Line) -> tuple[str, ...]:
         """Judged persons of an introducing commit; nobody, when its signature no longer counts."""

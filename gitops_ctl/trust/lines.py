@@ -45,7 +45,7 @@ class Lines:
     def __init__(self, store: ObjectStore, *, root: str, tip: str) -> None:
         self._store = store
         self.root = root
-        self._tip = tip
+        self.tip = tip
         self._known: Bounded[str, Line] = Bounded(256)
         self._side: dict[str, bool] = {}
 
@@ -56,13 +56,13 @@ class Lines:
         Raises:
             NotFound, Refused: as `git.history.first_parent_line`.
         """
-        line = first_parent_line(self._store, self._tip, stop=self.root)
+        line = first_parent_line(self._store, self.tip, stop=self.root)
         return {commit: place for place, commit in enumerate((self.root, *line))}
 
     @cached_property
     def judged(self) -> frozenset[str]:
         """Every commit above the root, merged-in ones too."""
-        return frozenset(commits_between(self._store, self.root, self._tip))
+        return frozenset(commits_between(self._store, self.root, self.tip))
 
     def line_at(self, tip: str, *, first_parent: str) -> Line:
         """The line entry of a commit of the first-parent line.

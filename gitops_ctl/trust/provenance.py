@@ -18,8 +18,10 @@ class Introduced:
     """The commit that gave a field its present value, and the person who was judged for it.
 
     Attributes:
+        person: of several reviewers of a forge's merge the one whose counted approval is the earliest.
         at: committer date of that commit.
         first_seen: when the controller first saw it, by its own clock.
+        judged: everybody who was judged for the commit.
     """
 
     commit: str
@@ -28,18 +30,30 @@ class Introduced:
     kubernetes_user: str
     at: datetime
     first_seen: datetime
+    judged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Answers about one revision.  What stood in the tree of the pinned root has no introducer."""
+    """Answers about one revision.  What stood in the tree of the pinned root has no introducer.
+
+    Attributes:
+        fields: (object, JSON pointer) of authorising fields, and of what they authorise, to who introduced the value.
+        objects: object to the commit that last changed it.
+        void: (object, JSON pointer) of values that stand in Git and authorise nothing, to the reason; not in `fields`.
+    """
 
     fields: Mapping[tuple[ObjectId, str], Introduced] = field(default_factory=dict)
     objects: Mapping[ObjectId, str] = field(default_factory=dict)
+    void: Mapping[tuple[ObjectId, str], str] = field(default_factory=dict)
 
     def of(self, identity: ObjectId, pointer: str) -> Introduced | None:
-        """Who introduced the present value at a JSON pointer of an object."""
+        """Who introduced the present value at a JSON pointer of an object; None when it authorises nothing."""
         return self.fields.get((identity, pointer))
+
+    def why_void(self, identity: ObjectId, pointer: str) -> str:
+        """Why a value that stands in Git authorises nothing; empty when it does, or when there is none."""
+        return self.void.get((identity, pointer), "")
 
     def touched(self, identity: ObjectId) -> str | None:
         """The commit that last changed an object; None for what stood in the root."""
@@ -56,6 +70,7 @@ class AcceptedRevision:
         generation: generation of the GitSource that it was accepted under.
         trusted: the source has a trust root.
         effects_allowed: False while the accepted commit itself is refused.
+        signer: who stands behind the commit, for Events.
     """
 
     source: NamespacedName
@@ -69,6 +84,7 @@ class AcceptedRevision:
     generation: int
     trusted: bool
     effects_allowed: bool
+    signer: str = ""
 
 
 class AcceptedRevisions:

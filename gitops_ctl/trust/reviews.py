@@ -1,6 +1,6 @@
-"""Approving reviews at a forge, as evidence for a merge that the forge signed (gitops.md, section 4.6, "Reviews")."""
+"""Approving reviews at a forge, as evidence for a merge that the forge signed (gitops.md, section 4.6; forges.md, section 11.2)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,12 +9,12 @@ from gitops_ctl.trust.rulebook import Person, TrustPolicy
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The state of one account's latest review.
+    """What one account decided.  Comments and unfinished reviews decide nothing and are left out by whoever reads.
 
     Attributes:
-        login, account_id: at the forge; the number is what cannot be given to somebody else.
-        head: commit that was reviewed.
-        approves: False for a dismissed review, a rejection, or a comment.
+        login, account_id: at the forge; the number is what cannot be given to somebody else, 0 when there is none.
+        head: commit that was reviewed; empty when the forge does not bind the review to a head.
+        approves: False for a dismissed or stale review and for a rejection.
     """
 
     login: str
@@ -23,14 +23,25 @@ class Review:
     approves: bool
     at: datetime
 
+    @property
+    def account(self) -> str:
+        """`login#id`, as a policy may write it."""
+        return f"{self.login}#{self.account_id}" if self.account_id else self.login
+
 
 @dataclass(frozen=True, slots=True)
 class ReviewEvidence:
-    """What the forge said about one merge."""
+    """What the forge said about one merge.
+
+    Attributes:
+        head: that the forge merged; it must be the second parent of the merge.
+        number: of the pull request, for people.
+    """
 
     merge: str
     head: str
     reviews: tuple[Review, ...]
+    number: int = 0
 
 
 def reviewers(evidence: ReviewEvidence, *, policy: TrustPolicy, head: str) -> tuple[str, ...]:
@@ -38,16 +49,49 @@ def reviewers(evidence: ReviewEvidence, *, policy: TrustPolicy, head: str) -> tu
 
     When the policy names reviewer roles, only persons in one of them count.
     """
-    latest: dict[int, Review] = {}
-    for review in sorted(evidence.reviews, key=lambda each: each.at):
-        latest[review.account_id] = review
-    found: dict[str, None] = {}
-    for review in sorted(latest.values(), key=lambda each: each.at):
+    return tuple(dict.fromkeys(name for name, _ in counted(evidence, policy=policy, head=head)))
+
+
+def counted(evidence: ReviewEvidence, *, policy: TrustPolicy, head: str) -> Iterator[tuple[str, Review]]:
+    """(person, review) of each review that counts, the earliest first; a person with two accounts comes twice."""
+    for review in _latest(evidence.reviews):
         person = _person_of(review, people=policy.people.values())
-        if person is not None and review.approves and review.head == head == evidence.head:
-            found[person.name] = None
+        if person is not None and not _why_not(review, person, evidence=evidence, policy=policy, head=head):
+            yield person.name, review
+
+
+def uncounted(evidence: ReviewEvidence, *, policy: TrustPolicy, head: str) -> tuple[str, ...]:
+    """`account: reason` of each account whose latest review does not count, for people."""
+    found = []
+    for review in _latest(evidence.reviews):
+        person = _person_of(review, people=policy.people.values())
+        reason = _why_not(review, person, evidence=evidence, policy=policy, head=head)
+        found += [f"{review.account}: {reason}"] if reason else []
+    return tuple(found)
+
+
+def _why_not(review: Review, person: Person | None, *, evidence: ReviewEvidence, policy: TrustPolicy, head: str) -> str:
+    """Why a review does not count; empty when it does."""
+    if not review.approves:
+        return "does not approve, or was dismissed"
+    if not review.head:
+        return "the forge does not bind it to a head"
+    if not review.head == head == evidence.head:
+        return f"is about {review.head}"
+    if person is None:
+        return "is nobody's account in the policy"
     roles = policy.merges.reviewer_roles if policy.merges else ()
-    return tuple(name for name in found if not roles or policy.holds_role(name, roles))
+    if roles and not policy.holds_role(person.name, roles):
+        return f"{person.name} is in none of {', '.join(roles)}"
+    return ""
+
+
+def _latest(reviews: Iterable[Review]) -> tuple[Review, ...]:
+    """The latest review of each account, by time."""
+    latest: dict[tuple[int, str], Review] = {}
+    for review in sorted(reviews, key=lambda each: each.at):
+        latest[(review.account_id, "" if review.account_id else review.login.lower())] = review
+    return tuple(sorted(latest.values(), key=lambda each: each.at))
 
 
 def _person_of(review: Review, *, people: Iterable[Person]) -> Person | None:

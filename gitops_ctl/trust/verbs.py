@@ -98,6 +98,13 @@ def authorised_fields(kind: GroupKind | None, verb: str) -> tuple[str, ...] | No
     return ("/spec",) if found is None and verb == "consent" else found
 
 
+def verb_of_field(kind: GroupKind, pointer: str) -> str:
+    """The verb that a change of the field at exactly this pointer has; `edit` where the kind names none."""
+    taught = _REGISTRY.get(kind)
+    named = (*_consent_pointers(kind), *(taught.fields if taught else ()))
+    return next((verb for verb, place in named if place == pointer), "edit")
+
+
 def consented_fields(kind: GroupKind, pointer: str) -> tuple[str, ...]:
     """Fields that the consent at a pointer speaks about; those of every kind are about the whole spec."""
     everywhere = any(pointer == each for _, each in _consent_pointers(kind))

@@ -49,6 +49,12 @@ class Accepted:
     first_seen: datetime
     decisions: tuple[Decision, ...] = field(default=(), compare=False)
 
+    @property
+    def signer_text(self) -> str:
+        """Who is judged and, where that is somebody else, whose key signed."""
+        judged, owner = ", ".join(self.persons), str(self.owner)
+        return owner if judged in ("", owner) else f"{judged} (by {owner})"
+
 
 class CommitRefused(Refused):
     """A commit or tag object that is not accepted, or not yet; the code is the verdict.
@@ -78,13 +84,15 @@ class CommitRefused(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What a refusal is about."""
+    """What a refusal is about; `merge` and `head`: the forge's merge whose reviews are needed, and what it merged."""
 
     path: str = ""
     verb: str = ""
     rule: str = ""
     person: str = ""
     key_seen: str = ""
+    merge: str = ""
+    head: str = ""
 
 
 def refusal_from(error: GitopsError, *, commit: str, where: Where | None = None) -> CommitRefused:

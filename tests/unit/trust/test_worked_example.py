@@ -146,12 +146,24 @@ def test_m2_with_the_verb_listed_is_accepted_by_one_review_of_exactly_that_head(
     assert example.judge(reviews=_reviewed(m2, c3)).accepted == m2
 
 
-def test_m2_without_any_evidence_waits_for_the_reviews_and_needs_no_new_commit(example: Story, team: Team) -> None:
+def test_m2_without_any_evidence_waits_for_the_reviews_and_needs_no_new_commit(
+    tmp_path: Path, team: Team, admin_a: GpgKey
+) -> None:
+    example = Story.begin(tmp_path / "repo", _policy(team, admin_a, allow_verbs=("approve",)))
     c1 = _planned(example, team)
     _proposed(example, team)
     example.repo.merge("approval", signer=team["forge"])
     verdict = example.judge()
     assert (verdict.verdict, verdict.pending, verdict.accepted) == ("NeedsForgeReviews", True, c1)
+
+
+def test_m2_that_no_review_can_allow_is_refused_without_asking_for_one(example: Story, team: Team) -> None:
+    _planned(example, team)
+    _proposed(example, team)
+    example.repo.merge("approval", signer=team["forge"])
+    refused = example.judge().refused
+    assert refused is not None
+    assert (refused.reason, refused.verb, refused.rule) == ("PathNotAuthorised", "approve", "merges.allowVerbs")
 
 
 def test_c3_as_the_new_tip_of_the_main_line_is_refused_with_the_hint_to_merge(example: Story, team: Team) -> None:
