@@ -21,6 +21,7 @@ from gitops_ctl.api.git_source import (
 from gitops_ctl.api.inventory import Inventory, InventoryEntry, InventoryOwner, InventorySpec
 from gitops_ctl.api.model import Model, parse
 from gitops_ctl.api.names import API_VERSION, GROUP, VERSION
+from gitops_ctl.api.proposal import Change, Proposal, ProposalReview, ProposalSpec, ProposalStatus, Pushing, Subject
 from gitops_ctl.api.sync import (
     Counts,
     DriftedObject,
@@ -42,6 +43,7 @@ __all__ = [
     "KINDS",
     "VERSION",
     "Accepted",
+    "Change",
     "ConditionEntry",
     "Counts",
     "DriftedObject",
@@ -62,12 +64,18 @@ __all__ = [
     "Limits",
     "ObjectMeta",
     "Observation",
+    "Proposal",
+    "ProposalReview",
+    "ProposalSpec",
+    "ProposalStatus",
     "Proposer",
     "Prune",
+    "Pushing",
     "Rejected",
     "ReviewEvidence",
     "Reviewer",
     "SourceRef",
+    "Subject",
     "Sync",
     "SyncSpec",
     "SyncStatus",
@@ -75,10 +83,11 @@ __all__ = [
     "TrustRoot",
     "parse_git_source",
     "parse_inventory",
+    "parse_proposal",
     "parse_sync",
 ]
 
-KINDS: tuple[type[Model], ...] = (GitSource, Sync, Inventory)
+KINDS: tuple[type[Model], ...] = (GitSource, Sync, Inventory, Proposal)
 """Kinds that the API server stores."""
 
 
@@ -107,3 +116,12 @@ def parse_inventory(tree: JsonObject) -> Inventory:
         Refused: wrong fields; the message names each by its path.
     """
     return parse(Inventory, tree)
+
+
+def parse_proposal(tree: JsonObject) -> Proposal:
+    """The Proposal that `tree` holds.
+
+    Raises:
+        Refused: wrong fields; the message names each by its path.
+    """
+    return parse(Proposal, tree)

@@ -108,7 +108,7 @@ def _type_problems(node: JsonObject, path: str) -> Iterator[str]:
     if node.get("x-kubernetes-int-or-string") is True:
         if kind is not None:
             yield f"{path}: int-or-string stands without a type"
-    elif kind not in TYPES:
+    elif kind not in TYPES and not (kind is None and node.get("x-kubernetes-preserve-unknown-fields") is True):
         yield f"{path}: has no type"
     if node.get("x-kubernetes-embedded-resource") is True and not (
         node.get("x-kubernetes-preserve-unknown-fields") is True or object_at(node, "properties")

@@ -10,6 +10,7 @@ from gitops_ctl.api.sync import Counts
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import NamespacedName
+from gitops_ctl.git.pushing import Pushed, PushRequest
 from gitops_ctl.git.transport import Fetched, FetchRequest, RemoteTip
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.source.controller import Git
@@ -39,6 +40,10 @@ class MeasuredGit:
     async def collect(self, request: FetchRequest, *, keep: tuple[str, ...], into: Path) -> None:
         """As the inner transport."""
         await self._timed("collect", self.inner.collect(request, keep=keep, into=into))
+
+    async def push(self, request: PushRequest) -> Pushed:
+        """As the inner transport."""
+        return await self._timed("push", self.inner.push(request))
 
     async def _timed(self, step: str, answer: Awaitable[AnswerT]) -> AnswerT:
         began_s, result = self.clock.boot_s(), "cancelled"

@@ -202,6 +202,93 @@ class ErrorCode(enum.Enum):
     )
     TREE_LIMIT = Entry(3012, "tree-limit", "FetchTooLarge", "raise spec.limits, or make the tree smaller")
 
+    # 302x: the API of a forge
+    TOKEN_REJECTED = Entry(3020, "token-rejected", "TokenRejected", "put a valid token into the Secret of the forge")
+    FORBIDDEN_OR_MISSING = Entry(
+        3021, "forbidden-or-missing", "ForbiddenOrMissing", "give the token the right that the message names"
+    )
+    REPOSITORY_UNAVAILABLE = Entry(
+        3022, "repository-unavailable", "RepositoryUnavailable", "correct spec.forge.project, or unarchive the project"
+    )
+    REDIRECT_REFUSED = Entry(
+        3023, "redirect-refused", "RedirectRefused", "give the address that the message names, if you trust it"
+    )
+    ANSWER_REFUSED = Entry(
+        3024, "answer-refused", "AnswerRefused", "correct spec.forge.baseURL, or look at what stands before the forge"
+    )
+    FORGE_UNAVAILABLE = Entry(3025, "forge-unavailable", "ForgeUnavailable", "wait; it is tried again by itself")
+    FORGE_RATE_LIMITED = Entry(3026, "forge-rate-limited", "ForgeRateLimited", "wait; it goes on by itself")
+    FORGE_REFUSED = Entry(3027, "forge-refused", "ForgeRefused", "change what the message names")
+    PULL_REQUEST_EXISTS = Entry(
+        3028, "pull-request-exists", "PullRequestExists", "let the token read all pull requests of the project"
+    )
+    NO_DIFFERENCE = Entry(3029, "no-difference", "NoDifference", "nothing: the base branch has the change already")
+    HEAD_MISSING = Entry(3030, "head-missing", "HeadMissing", "nothing: the branch is pushed again")
+    BASE_MISSING = Entry(3031, "base-missing", "BaseMissing", "correct spec.ref.branch of the GitSource")
+    NOT_OFFERED = Entry(3032, "not-offered", "NotOffered", "do it by hand, as the message says")
+
+    # 304x: proposals
+    PUSH_REFUSED = Entry(
+        3040,
+        "push-refused",
+        "PushRefused",
+        "let the account push branches that start with gitops-ctl/, as the message says",
+    )
+    LEASE_LOST = Entry(3041, "lease-lost", "LeaseLost", "nothing: the branch is looked at again")
+    REFSPEC_REFUSED = Entry(
+        3042, "refspec-refused", "RefspecRefused", "name one commit and one branch that is not the base branch"
+    )
+    SIGNING_KEY_INVALID = Entry(
+        3043, "signing-key-invalid", "SigningKeyInvalid", "store one SSH or OpenPGP private key in the Secret"
+    )
+    PUSH_FAILED = Entry(3044, "push-failed", "PushFailed", "see the message; it is tried again")
+    PROPOSER_MISSING = Entry(
+        3045, "proposer-missing", "ProposerMissing", "give the GitSource spec.proposer, and spec.ref.branch"
+    )
+    CHANGE_INVALID = Entry(3046, "change-invalid", "ChangeInvalid", "correct the change of the Proposal")
+
+    # 305x: text in Git that a proposal or a command edits
+    SPLICE_REFUSED = Entry(3050, "splice-refused", "SpliceRefused", "make the change that the message names by hand")
+    VALUES_REFUSED = Entry(3051, "values-refused", "ValuesRefused", "set the values that the message names by hand")
+
+    # 40xx: machines
+    MACHINE_UNREACHABLE = Entry(
+        4001, "machine-unreachable", "MachineUnreachable", "make its address reachable from the worker, or correct it"
+    )
+    MACHINE_CERTIFICATE_REFUSED = Entry(
+        4002,
+        "machine-certificate-refused",
+        "MachineCertificateRefused",
+        "put a talosconfig of this cluster, with a valid client certificate, into the Secret",
+    )
+    MACHINE_NOT_AUTHORISED = Entry(
+        4003, "machine-not-authorised", "MachineNotAuthorised", "use a talosconfig with the role os:admin"
+    )
+    WRONG_MACHINE = Entry(
+        4004, "wrong-machine", "WrongMachine", "correct spec.address, spec.nodeName or spec.role of the TalosMachine"
+    )
+    MACHINE_ANSWER_UNUSABLE = Entry(
+        4005, "machine-answer-unusable", "MachineAnswerUnusable", "look at what answers at the address of the machine"
+    )
+    MACHINE_CONFIG_REFUSED = Entry(
+        4006, "machine-config-refused", "MachineConfigRefused", "correct the configuration as the machine says"
+    )
+    MACHINE_CONFIG_UNREADABLE = Entry(
+        4007, "machine-config-unreadable", "MachineConfigUnreadable", "change the configuration as the message says"
+    )
+    MACHINE_REPLY_LOST = Entry(
+        4008, "machine-reply-lost", "MachineReplyLost", "nothing: the configuration is read back"
+    )
+    TALOSCONFIG_INVALID = Entry(
+        4009, "talosconfig-invalid", "TalosconfigInvalid", "write the file anew, with `talosctl config new`"
+    )
+    PROXY_IMAGE_UNKNOWN = Entry(
+        4010, "proxy-image-unknown", "ProxyImageUnknown", "set spec.cni.proxyImage of the TalosCluster"
+    )
+    CREDENTIAL_NOT_MOUNTED = Entry(
+        4011, "credential-not-mounted", "CredentialNotMounted", "mount the Secret into the cluster worker, read-only"
+    )
+
     # 90xx: ours, and the local system
     INTERNAL = Entry(9001, "internal", "InternalError", "report it with the log lines of this reconcile")
     USAGE = Entry(9002, "usage", "Usage", "see --help")

@@ -65,7 +65,13 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def from_library(
-    text: str, *, url: str, has_credentials: bool, certificate_refused: bool, secure_shell: bool
+    text: str,
+    *,
+    url: str,
+    has_credentials: bool,
+    certificate_refused: bool,
+    secure_shell: bool,
+    task: str = "fetch from",
 ) -> GitopsError:
     """The error behind a message of libgit2.
 
@@ -75,6 +81,7 @@ def from_library(
         has_credentials: the source has a Secret.
         certificate_refused: our callback saw a host that did not pass.
         secure_shell: the transport is ssh.
+        task: for the message.
     """
     if certificate_refused:
         return host_refused(url, secure_shell=secure_shell)
@@ -83,11 +90,12 @@ def from_library(
     if found := _STATUS.search(text):
         return from_status(int(found[1]), {}, url=url, has_credentials=has_credentials)
     if _LIMITS.search(text):
-        what = f"the fetch from {url} went over its limits of memory or disk: {printable(text)}"
+        what = f"the {task} {url} went over its limits of memory or disk: {printable(text)}"
         return TransientError(what, code=ErrorCode.FETCH_TOO_LARGE, subject=url)
     if _AUTHENTICATION.search(text):
         return TransientError(f"{url} refuses the credentials", code=ErrorCode.AUTHENTICATION_FAILED, subject=url)
-    return TransientError(f"the fetch from {url} failed: {printable(text)}", code=ErrorCode.FETCH_FAILED, subject=url)
+    code = ErrorCode.FETCH_FAILED if task == "fetch from" else ErrorCode.PUSH_FAILED
+    return TransientError(f"the {task} {url} failed: {printable(text)}", code=code, subject=url)
 
 
 def host_refused(url: str, *, secure_shell: bool, why: str = "") -> TransientError:

@@ -125,16 +125,16 @@ class LibraryDownload(Download):
 
 def main() -> None:
     """Read the request, do it, write the answer.  The exit code is 0 whenever there is an answer."""
-    _die_with_parent()
+    die_with_parent()
     tree: JsonObject = json.load(sys.stdin.buffer)
     request = FetchRequest.from_json(object_tree(tree))
     try:
-        _set_limits(request)
+        set_limits(request)
         answer: JsonObject = {"ok": carry_out(tree, request)}
     except GitopsError as error:
         answer = {"error": error_to_json(error)}
     except MemoryError:
-        answer = {"error": error_to_json(_out_of_memory(request))}
+        answer = {"error": error_to_json(out_of_memory(request))}
     except (pygit2.GitError, OSError) as error:
         what = f"the local copy of {request.url.display} cannot be used: {printable(str(error))}"
         answer = {"error": error_to_json(TransientError(what, code=ErrorCode.FETCH_FAILED))}
@@ -152,11 +152,11 @@ def carry_out(tree: JsonObject, request: FetchRequest) -> JsonObject:
     """Do the task of the document; libgit2's settings are those of the request from here on."""
     match text_at(tree, "task"):
         case "resolve":
-            _set_library(request, Path(text_at(tree, "scratch")))
+            set_library(request, Path(text_at(tree, "scratch")))
             tip = _resolve(request, Path(text_at(tree, "scratch")))
             return {"commit": tip.commit, "tag": tip.tag}
         case "fetch":
-            _set_library(request, Path(text_at(tree, "scratch")))
+            set_library(request, Path(text_at(tree, "scratch")))
             with exclusive(request.repository):
                 prepare_repository(request.repository)
                 return fetch(request)
@@ -198,7 +198,7 @@ def fetch(request: FetchRequest) -> JsonObject:
     }
 
 
-def _set_library(request: FetchRequest, scratch: Path) -> None:
+def set_library(request: FetchRequest, scratch: Path) -> None:
     """Global settings of libgit2, from files that live as long as this process."""
     _require_host_proof(request)
     home = scratch / ".ssh"
@@ -240,7 +240,8 @@ def _require_host_proof(request: FetchRequest) -> None:
         )
 
 
-def _set_limits(request: FetchRequest) -> None:
+def set_limits(request: FetchRequest) -> None:
+    """Bounds of this process, from here on."""
     limits = request.limits
     seconds = max(int(limits.timeout_s * PROCESSOR_SHARE), 1) + 1
     for what, bound in (
@@ -255,7 +256,7 @@ def _set_limits(request: FetchRequest) -> None:
         resource.setrlimit(what, (within, within))
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Linux: be killed when the manager is, however it ends."""
     if not sys.platform.startswith("linux"):
         return
@@ -270,7 +271,8 @@ def _no_such_ref(request: FetchRequest) -> NotFound:
     return NotFound(what, code=ErrorCode.REF_NOT_FOUND, subject=request.url.display)
 
 
-def _out_of_memory(request: FetchRequest) -> TransientError:
+def out_of_memory(request: FetchRequest) -> TransientError:
+    """The error of a process that was given too little."""
     return TransientError(
         f"the fetch from {request.url.display} needs more than {request.limits.memory_bytes} bytes of memory",
         code=ErrorCode.FETCH_TOO_LARGE,

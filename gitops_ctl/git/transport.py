@@ -35,6 +35,7 @@ from gitops_ctl.git.fetching import (
     error_from_json,
     to_line,
 )
+from gitops_ctl.git.pushing import Pushed, PushRequest, result_of
 
 __all__ = [
     "ChildTransport",
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 CHILD_MODULE: Final = "gitops_ctl.git.fetch_child"
+PUSH_MODULE: Final = "gitops_ctl.git.push_child"
 MAX_ANSWER_BYTES: Final = 64 * 1024
 MAX_ERROR_BYTES: Final = 16 * 1024
 
@@ -105,11 +107,25 @@ class ChildTransport:
             lock = self._turns[repository] = asyncio.Lock()
         return lock
 
-    async def _call(self, task: str, request: FetchRequest, *, extra: JsonObject | None = None) -> JsonObject:
+    async def push(self, request: PushRequest) -> Pushed:
+        """Push one commit to one branch, under a lease.
+
+        Raises:
+            LeaseLost: the branch is not where it is expected; nothing was written.
+            PushRefused: the server does not take it; the message has its words.
+            Refused: REFSPEC_REFUSED.
+            TransientError: with 30xx codes; after a timeout nobody knows whether it was written.
+        """
+        answer = await self._call("push", request.remote, extra={"push": request.to_json()}, module=PUSH_MODULE)
+        return result_of(answer, request)
+
+    async def _call(
+        self, task: str, request: FetchRequest, *, extra: JsonObject | None = None, module: str = CHILD_MODULE
+    ) -> JsonObject:
         known = request.credentials.secrets if request.credentials else ()
         with self._home() as home:
             document = {"task": task, "scratch": str(home), "request": request.to_json(), **(extra or {})}
-            output = await _run_child(to_line(document), home=home, request=request)
+            output = await _run_child(to_line(document), home=home, request=request, module=module)
         try:
             answer: JsonObject = msgspec.json.decode(output, type=dict)
         except msgspec.DecodeError as error:
@@ -128,7 +144,7 @@ class ChildTransport:
             shutil.rmtree(home, ignore_errors=True)
 
 
-async def _run_child(document: bytes, *, home: Path, request: FetchRequest) -> bytes:
+async def _run_child(document: bytes, *, home: Path, request: FetchRequest, module: str) -> bytes:
     """Standard output of one child.
 
     Raises:
@@ -139,7 +155,7 @@ async def _run_child(document: bytes, *, home: Path, request: FetchRequest) -> b
         sys.executable,
         "-I",
         "-m",
-        CHILD_MODULE,
+        module,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

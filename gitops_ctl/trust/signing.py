@@ -10,6 +10,7 @@ Rules:
 
 import base64
 import re
+import warnings
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeAlias
@@ -133,7 +134,9 @@ def _ssh_private(data: bytes, *, password: bytes | None, subject: str) -> _Priva
         serialization.load_ssh_private_key if b"OPENSSH PRIVATE KEY" in text else serialization.load_pem_private_key
     )
     try:
-        key = opened(text, password)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a kind that is going away is refused below anyway
+            key = opened(text, password)
     except UnsupportedAlgorithm:
         why = "it is encrypted in OpenSSH's own form; store it without a passphrase, or as PKCS#8 (ssh-keygen -p -m PKCS8)"
         raise _invalid(f"the SSH private key is refused: {why}", subject) from None

@@ -20,10 +20,21 @@ from tests.support.api import (
     an_inventory,
     with_status,
 )
+from tests.support.api_proposals import a_full_proposal
+from tests.support.api_talos import full_talos_objects
 
 _WRONG_TYPE = {"string": 7, "integer": "7", "boolean": "true", "array": {}, "object": []}
 IGNORED = frozenset(
-    {"description", "default", "properties", "items", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "format"}
+    {
+        "description",
+        "default",
+        "properties",
+        "items",
+        "x-kubernetes-list-type",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-preserve-unknown-fields",
+        "format",
+    }
 )
 """Keywords that say nothing, are walked into, or are proven by the table of cases."""
 
@@ -81,6 +92,8 @@ def full_objects() -> dict[str, dict[str, Any]]:
         "GitSource": with_status(source, **_source_status()),
         "Sync": with_status(sync, **_sync_status()),
         "Inventory": an_inventory(shard=1, entries=[entry]),
+        **full_talos_objects(),
+        "Proposal": a_full_proposal(),
     }
 
 
