@@ -36,6 +36,9 @@ OURS = {
     *("Fighting", "HiddenInGit"),
     *("UrlRefused", "AuthenticationFailed", "HostKeyRefused", "CertificateRefused", "FetchTimeout", "FetchTooLarge"),
     *("FetchFailed", "RefNotFound", "CredentialsMissing", "RepositoryDamaged"),
+    *("MachineUnreachable", "MachineCertificateRefused", "MachineNotAuthorised", "WrongMachine", "MachineAnswerUnusable"),
+    *("MachineConfigRefused", "MachineConfigUnreadable", "MachineReplyLost", "TalosconfigInvalid", "ProxyImageUnknown"),
+    *("SpliceRefused", "ValuesRefused"),
     *("InternalError", "Usage", "ToolMissing", "DiskShort", "MemoryShort", "LocalSystem", "LocalBusy"),
 }
 
@@ -81,7 +84,7 @@ def test_numbers_and_slugs_are_unique():
 
 @CODES
 def test_a_code_has_four_digits_a_slug_a_reason_and_a_fix(code):
-    assert re.fullmatch(r"GC(1[01]|2[01]|30|90)\d\d", code.label)
+    assert re.fullmatch(r"GC(1[01]|2[01]|30|40|90)\d\d", code.label)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code.slug)
     assert REASON.fullmatch(code.reason)
     assert code.fix

@@ -1,0 +1,219 @@
+"""The nodes of a YAML text with their places, as written: aliases, anchors, tags and styles are not resolved.
+
+The pure-Python parser is used, because its marks count characters of the text (engineering.md, section 10).  It is taught
+to take a tab before a comment, as every other parser does.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+
+import yaml
+from yaml.parser import Parser
+from yaml.reader import Reader
+from yaml.scanner import Scanner
+
+from gitops_ctl.documents.splicerefusal import SpliceRefused
+
+MERGE: Final = "<<"
+_DEEPEST: Final = 100
+
+
+class _Mark(Protocol):
+    line: int
+    column: int
+
+
+class Place(NamedTuple):
+    """Line and column, both from 0."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node, or an alias that stands for one.
+
+    Attributes:
+        start, end: end is exclusive and exact for scalars on one line and for flow collections only.
+        value: text of a scalar, name of an alias.
+        style: of a scalar `"`, `'`, `|`, `>` or empty for plain; of a collection `flow` or `block`.
+        tag, anchor: as written; empty when there is none.
+        entries: of a mapping.
+        items: of a list.
+    """
+
+    kind: Literal["scalar", "mapping", "list", "alias"]
+    start: Place
+    end: Place
+    value: str = ""
+    style: str = ""
+    tag: str = ""
+    anchor: str = ""
+    entries: tuple[tuple["Node", "Node"], ...] = ()
+    items: tuple["Node", ...] = ()
+
+    @property
+    def is_merge(self) -> bool:
+        return self.kind == "scalar" and self.style == "" and self.value == MERGE
+
+    @property
+    def members(self) -> tuple[tuple[str | None, "Node | None", "Node"], ...]:
+        """Step of a pointer, key and value; a list has positions and no keys, a key that is no scalar has no step."""
+        if self.kind == "list":
+            return tuple((str(place), None, item) for place, item in enumerate(self.items))
+        return tuple((key.value if key.kind == "scalar" else None, key, member) for key, member in self.entries)
+
+    def entry(self, name: str) -> tuple["Node", "Node"] | None:
+        """Key and value of the member of that name that the mapping itself writes."""
+        return next((entry for entry in self.entries if entry[0].kind == "scalar" and entry[0].value == name), None)
+
+    def walk(self) -> Iterator["Node"]:
+        """This node and all below it, in the order of the text."""
+        yield self
+        for key, member in self.entries:
+            yield from key.walk()
+            yield from member.walk()
+        for item in self.items:
+            yield from item.walk()
+
+
+Shape: TypeAlias = tuple[object, ...]
+"""What a node is, without its place: two texts mean the same when their shapes are equal."""
+
+
+class _Parser(Reader, Scanner, Parser):
+    """PyYAML's own parser, tolerant of tabs where they can only be space."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+
+    def scan_to_next_token(self) -> None:
+        super().scan_to_next_token()
+        while self.peek() == "\t" and (self.flow_level or not self.allow_simple_key):
+            self.forward()
+            super().scan_to_next_token()
+
+
+def read_nodes(text: str, *, above: int = 0) -> tuple[Node, ...]:
+    """The root of each document of a text; an empty document is an empty scalar.
+
+    Args:
+        above: lines of the file before this text, for refusals.
+
+    Raises:
+        SpliceRefused: not YAML, a template, nested too deep, or a key that stands twice.
+    """
+    try:
+        roots = _Builder(text, above=above).documents()
+    except yaml.YAMLError as error:
+        raise _not_yaml(error, text=text, above=above) from None
+    for root in roots:
+        _require_plain_keys(root, above=above)
+    return roots
+
+
+def shape(node: Node) -> Shape:
+    """The shape of a node and all below it."""
+    below = tuple((None if key is None else shape(key), shape(member)) for _, key, member in node.members)
+    return (*_head(node), below)
+
+
+def shape_with(node: Node, at: tuple[str, ...], instead: Shape | None) -> Shape:
+    """The shape that `node` has when the one at the path `at` (not empty) has the shape `instead`; None: is not there."""
+    below: list[tuple[Shape | None, Shape]] = []
+    for step, key, member in node.members:
+        kept: Shape | None = shape(member)
+        if step == at[0]:
+            kept = instead if len(at) == 1 else shape_with(member, at[1:], instead)
+        if kept is not None:
+            below.append((None if key is None else shape(key), kept))
+    return (*_head(node), tuple(below))
+
+
+def _head(node: Node) -> Shape:
+    return (node.kind, node.tag, node.anchor, node.style, node.value)
+
+
+class _Builder:
+    """From events to nodes."""
+
+    def __init__(self, text: str, *, above: int) -> None:
+        self._parser = _Parser(text)
+        self._above = above
+        self._depth = 0
+
+    def documents(self) -> tuple[Node, ...]:
+        roots = []
+        while not self._parser.check_event(yaml.StreamEndEvent):
+            if self._parser.check_event(yaml.DocumentStartEvent):
+                self._next()
+                roots.append(self._node())
+            self._next()
+        return tuple(roots)
+
+    def _next(self) -> yaml.Event:
+        event: yaml.Event = self._parser.get_event()  # type: ignore[no-untyped-call]
+        return event
+
+    def _node(self) -> Node:
+        event = self._next()
+        start, end = _place(event.start_mark), _place(event.end_mark)
+        if isinstance(event, yaml.AliasEvent):
+            return Node("alias", start, end, value=event.anchor or "")
+        tag, anchor = getattr(event, "tag", None) or "", getattr(event, "anchor", None) or ""
+        if isinstance(event, yaml.ScalarEvent):
+            return Node("scalar", start, end, value=event.value or "", style=event.style or "", tag=tag, anchor=anchor)
+        assert isinstance(event, yaml.CollectionStartEvent)
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise SpliceRefused("NotYaml", f"nested deeper than {_DEEPEST} levels", line=start.line + 1 + self._above)
+        node = self._collection(event, start, tag=tag, anchor=anchor)
+        self._depth -= 1
+        return node
+
+    def _collection(self, event: yaml.CollectionStartEvent, start: Place, *, tag: str, anchor: str) -> Node:
+        style = "flow" if event.flow_style else "block"
+        if isinstance(event, yaml.MappingStartEvent):
+            entries = []
+            while not self._parser.check_event(yaml.MappingEndEvent):
+                entries.append((self._node(), self._node()))
+            end = _place(self._next().end_mark)
+            return Node("mapping", start, end, style=style, tag=tag, anchor=anchor, entries=tuple(entries))
+        items = []
+        while not self._parser.check_event(yaml.SequenceEndEvent):
+            items.append(self._node())
+        end = _place(self._next().end_mark)
+        return Node("list", start, end, style=style, tag=tag, anchor=anchor, items=tuple(items))
+
+
+def _place(mark: _Mark | None) -> Place:
+    assert mark is not None, "the pure parser marks every event"
+    return Place(mark.line, mark.column)
+
+
+def _not_yaml(error: yaml.YAMLError, *, text: str, above: int) -> SpliceRefused:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    line = mark.line + 1 + above if mark is not None else 0
+    if "{{" in text or "{%" in text:
+        return SpliceRefused("Templated", "the text is a template, not YAML", line=line)
+    problem = getattr(error, "problem", None) or "it cannot be read"
+    return SpliceRefused("NotYaml", f"not YAML: {problem}", line=line)
+
+
+def _require_plain_keys(root: Node, *, above: int) -> None:
+    for node in root.walk():
+        seen: dict[str, int] = {}
+        for key, _ in node.entries:
+            line = key.start.line + 1 + above
+            if key.kind == "mapping" and key.style == "flow":
+                raise SpliceRefused("Templated", "braces of a template stand where YAML has a value", line=line)
+            if key.kind != "scalar":
+                continue
+            if key.value in seen:
+                first = f"a key appears twice, first on line {seen[key.value]}"
+                raise SpliceRefused("DuplicateKey", first, line=line)
+            seen[key.value] = line
