@@ -10,18 +10,27 @@ import kubernetes_validate
 import pytest
 
 from gitops_ctl.api.crd import kind_of
-from gitops_ctl.api.gitops import GROUP, KINDS
+from gitops_ctl.api.kinds import ALL_KINDS, definition_name
 from tools.render_install import CHART, TARGET, chart_objects, install_objects, install_text, main
 
 TENANTS = [
     {"namespace": "team-a", "serviceAccounts": ["applier", "reader"], "secrets": ["git"], "configMaps": ["ca"]},
     {"namespace": "team-b", "serviceAccounts": ["applier"]},
 ]
+WORKERS = [
+    {
+        "namespace": "team-a",
+        "clusters": [{"name": "north", "talosconfig": "north-talos", "kubeconfig": "north-kube"}],
+        "machines": [{"name": "cp-1", "config": "cp-1-config"}],
+    },
+    {"namespace": "team-b", "clusters": [{"name": "south", "talosconfig": "south-talos"}]},
+]
 VALUES: dict[str, dict[str, Any]] = {
     "defaults": {},
     "tenants": {"tenants": TENANTS},
     "everything": {
         "tenants": TENANTS,
+        "workers": WORKERS,
         "replicas": 2,
         "webhook": {"enabled": True, "port": 8443},
         "admission": {"restorers": ["restorer@example.net"]},
@@ -134,7 +143,7 @@ def test_nobody_is_impersonated_but_the_accounts_of_tenants(objects):
 def test_no_right_reaches_rbac_or_workloads(objects):
     """The manager applies as the accounts of Syncs, so beside looking it has no right over what is applied."""
     for rule in rules_of(objects):
-        ours = {"gitops-ctl.dev", "events.k8s.io", "coordination.k8s.io"}
+        ours = {"gitops-ctl.dev", "ichor.maesh.dev", "events.k8s.io", "coordination.k8s.io"}
         if not set(rule["apiGroups"]) <= ours:
             assert set(rule["verbs"]) <= {"get", "list", "watch", "impersonate"}
 
@@ -154,6 +163,13 @@ def test_the_rights_of_the_manager_are_these():
         ("gitops-ctl.dev", "gitsources/status"): ["patch"],
         ("gitops-ctl.dev", "syncs/status"): ["patch"],
         ("gitops-ctl.dev", "inventories"): ["get", "create", "update", "delete"],
+        ("ichor.maesh.dev", "talosclusters"): ["get", *look],
+        ("ichor.maesh.dev", "talosmachines"): ["get", *look],
+        ("ichor.maesh.dev", "talosconfigpatches"): ["get", *look],
+        ("ichor.maesh.dev", "talosoperations"): ["get", *look, "create"],
+        ("ichor.maesh.dev", "talosclusters/status"): ["patch"],
+        ("ichor.maesh.dev", "talosmachines/status"): ["patch"],
+        ("ichor.maesh.dev", "talosoperations/status"): ["patch"],
         ("events.k8s.io", "events"): ["create", "patch"],
         ("apiextensions.k8s.io", "customresourcedefinitions"): ["get"],
         ("", "namespaces"): ["get"],
@@ -162,16 +178,16 @@ def test_the_rights_of_the_manager_are_these():
 
 def test_every_kind_of_ours_that_is_stored_has_rights():
     told = {resource for rule in rules_of(chart_objects()) for resource in rule["resources"]}
-    assert {kind_of(model).plural for model in KINDS} <= told
+    assert {kind_of(model).plural for model in ALL_KINDS} <= told
 
 
-def test_every_binding_gives_its_role_to_the_manager_alone(objects):
+def test_every_binding_gives_its_role_to_the_manager_alone_or_to_the_worker_of_its_namespace(objects):
     for kind, role in (("ClusterRoleBinding", "ClusterRole"), ("RoleBinding", "Role")):
         for tree in of_kind(objects, kind):
-            assert tree["subjects"] == [
-                {"kind": "ServiceAccount", "name": "gitops-ctl-manager", "namespace": "gitops-ctl-system"}
-            ]
             namespace = tree["metadata"].get("namespace")
+            is_worker = tree["metadata"]["name"] == "gitops-ctl-worker"
+            place = ("gitops-ctl-worker", namespace) if is_worker else ("gitops-ctl-manager", "gitops-ctl-system")
+            assert tree["subjects"] == [{"kind": "ServiceAccount", "name": place[0], "namespace": place[1]}]
             named = of_kind(objects, role, tree["roleRef"]["name"])
             assert [item for item in named if item["metadata"].get("namespace") == namespace]
 
@@ -191,7 +207,38 @@ def test_a_tenant_gets_exactly_what_it_names():
 def test_the_definitions_that_are_read_are_those_of_our_kinds():
     rules = the(chart_objects(), "ClusterRole", "gitops-ctl-manager")["rules"]
     names = next(rule["resourceNames"] for rule in rules if "customresourcedefinitions" in rule["resources"])
-    assert names == sorted(f"{kind_of(model).plural}.{GROUP}" for model in KINDS)
+    assert names == sorted(definition_name(model) for model in ALL_KINDS)
+
+
+def test_a_worker_sees_the_talos_kinds_of_its_namespace_and_no_secret():
+    objects = chart_objects({"workers": WORKERS})
+    role = the([tree for tree in objects if tree["metadata"].get("namespace") == "team-a"], "Role", "gitops-ctl-worker")
+    kinds = ["talosclusters", "talosmachines", "talosoperations"]
+    assert [(rule["apiGroups"], rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
+        (["ichor.maesh.dev"], kinds, ["get", "list", "watch"]),
+        (["ichor.maesh.dev"], [f"{kind}/status" for kind in kinds], ["patch"]),
+    ]
+    assert the(objects, "ConfigMap", "gitops-ctl-admission")["data"]["workers"].split("\n") == [
+        "system:serviceaccount:team-a:gitops-ctl-worker",
+        "system:serviceaccount:team-b:gitops-ctl-worker",
+    ]
+
+
+def test_a_worker_has_its_credentials_mounted_and_nothing_else_has_them():
+    objects = chart_objects({"workers": WORKERS})
+    first, second = of_kind(objects, "Deployment", "gitops-ctl-worker")
+    pod = first["spec"]["template"]["spec"]
+    mounts = {mount["mountPath"]: mount.get("readOnly") for mount in pod["containers"][0]["volumeMounts"]}
+    assert mounts == {
+        "/tmp": None,
+        "/etc/gitops-ctl/clusters/north": True,
+        "/etc/gitops-ctl/machines/cp-1": True,
+    }
+    cluster = next(volume for volume in pod["volumes"] if volume["name"] == "cluster-0")
+    assert [source["secret"]["name"] for source in cluster["projected"]["sources"]] == ["north-talos", "north-kube"]
+    assert len(second["spec"]["template"]["spec"]["volumes"]) == 2
+    manager = the(objects, "Deployment", "gitops-ctl-manager")["spec"]["template"]["spec"]
+    assert all("secret" not in volume and "projected" not in volume for volume in manager["volumes"])
 
 
 def test_informers_look_and_nothing_else():
@@ -217,22 +264,24 @@ def test_the_lists_of_the_policies_come_from_the_tenants():
 
 
 def test_without_tenants_the_list_is_left_to_whoever_names_the_first_account():
-    assert set(the(chart_objects(), "ConfigMap", "gitops-ctl-admission")["data"]) == {"writers"}
+    assert set(the(chart_objects(), "ConfigMap", "gitops-ctl-admission")["data"]) == {"manager", "writers"}
 
 
-def test_every_policy_denies_and_has_the_list_as_parameter():
+def test_every_policy_denies_and_has_the_list_as_parameter_where_it_asks_who_writes():
     objects = chart_objects()
     policies = {tree["metadata"]["name"]: tree["spec"] for tree in of_kind(objects, "ValidatingAdmissionPolicy")}
     assert set(policies) == {f"gitops-ctl-{path.stem}" for path in (CHART / "policies").glob("*.yaml")}
     for binding in of_kind(objects, "ValidatingAdmissionPolicyBinding"):
         spec = binding["spec"]
-        assert policies.pop(spec["policyName"])["failurePolicy"] == "Fail"
+        policy = policies.pop(spec["policyName"])
+        assert policy["failurePolicy"] == "Fail"
         assert spec["validationActions"] == ["Deny"]
-        assert spec["paramRef"] == {
+        reference = {
             "name": "gitops-ctl-admission",
             "namespace": "gitops-ctl-system",
             "parameterNotFoundAction": "Deny",
         }
+        assert spec.get("paramRef") == (reference if "paramKind" in policy else None)
     assert policies == {}
 
 
@@ -252,6 +301,8 @@ def test_admission_can_be_left_out():
         {"tenants": [{"namespace": "team-a", "serviceAccounts": []}]},
         {"tenants": [{"namespace": "team-a", "serviceAccounts": ["*"]}]},
         {"tenants": [{"namespace": "Team", "serviceAccounts": ["a"]}]},
+        {"workers": [{"namespace": "team-a", "clusters": []}]},
+        {"workers": [{"namespace": "team-a", "clusters": [{"name": "north"}]}]},
         {"admission": {"restorers": ["two words"]}},
         {"logLevel": "loud"},
     ],
@@ -270,6 +321,6 @@ def test_the_committed_manifests_are_fresh(capsys):
 
 def test_the_manifests_come_in_an_order_that_can_be_applied_and_belong_to_no_helm_release():
     kinds = [tree["kind"] for tree in install_objects()]
-    assert kinds[:4] == ["Namespace", *["CustomResourceDefinition"] * 3]
+    assert kinds[: 1 + len(ALL_KINDS)] == ["Namespace", *["CustomResourceDefinition"] * len(ALL_KINDS)]
     assert kinds[-1] == "Deployment"
     assert "managed-by" not in install_text()
