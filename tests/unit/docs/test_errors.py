@@ -36,13 +36,23 @@ OURS = {
     *("Fighting", "HiddenInGit"),
     *("UrlRefused", "AuthenticationFailed", "HostKeyRefused", "CertificateRefused", "FetchTimeout", "FetchTooLarge"),
     *("FetchFailed", "RefNotFound", "CredentialsMissing", "RepositoryDamaged"),
-    *("MachineUnreachable", "MachineCertificateRefused", "MachineNotAuthorised", "WrongMachine", "MachineAnswerUnusable"),
+    *("TokenRejected", "ForbiddenOrMissing", "RepositoryUnavailable", "RedirectRefused", "AnswerRefused"),
+    *("ForgeUnavailable", "ForgeRateLimited", "ForgeRefused", "PullRequestExists", "NoDifference"),
+    *("HeadMissing", "BaseMissing", "NotOffered"),
+    *(
+        "MachineUnreachable",
+        "MachineCertificateRefused",
+        "MachineNotAuthorised",
+        "WrongMachine",
+        "MachineAnswerUnusable",
+    ),
     *("MachineConfigRefused", "MachineConfigUnreadable", "MachineReplyLost", "TalosconfigInvalid", "ProxyImageUnknown"),
     *("SpliceRefused", "ValuesRefused"),
     *("InternalError", "Usage", "ToolMissing", "DiskShort", "MemoryShort", "LocalSystem", "LocalBusy"),
 }
 
 SAID_BY_THE_SERVER = {
+    *(ErrorCode.FORGE_REFUSED, ErrorCode.PULL_REQUEST_EXISTS, ErrorCode.NO_DIFFERENCE),
     *(ErrorCode.RATE_LIMITED, ErrorCode.BLOCKED, ErrorCode.FORBIDDEN, ErrorCode.CONFLICT, ErrorCode.REFUSED),
     *(ErrorCode.UNAUTHENTICATED, ErrorCode.GONE, ErrorCode.PRUNE_FAILED, ErrorCode.INTERNAL),
 }
