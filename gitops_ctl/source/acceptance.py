@@ -4,7 +4,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from gitops_ctl.api.gitops import GitSource
+from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.git.fetching import RemoteTip
+from gitops_ctl.source.durable import EVIDENCE_KEPT, evidence_of, evidence_tree
+from gitops_ctl.source.forge_reviews import Reading
 from gitops_ctl.source.judging import Judged
 from gitops_ctl.source.model import Acceptance, Facts, Observed, Refusal
 from gitops_ctl.source.summarise import ACCEPTED
@@ -38,6 +41,7 @@ def range_request(source: GitSource, *, facts: Facts, tip: RemoteTip, url: str, 
     assert trust is not None
     assert tip.commit is not None
     ref = source.spec.ref
+    stored = evidence_of(accepted.reviews) if accepted else {}
     return RangeRequest(
         url=url,
         ref=f"refs/heads/{ref.branch}" if ref.branch else f"refs/tags/{ref.tag}",
@@ -53,24 +57,39 @@ def range_request(source: GitSource, *, facts: Facts, tip: RemoteTip, url: str, 
         accepted_key_set_digest=accepted.key_set_digest if accepted else None,
         accepted_verifier_version=accepted.verifier_version if accepted else None,
         accepted_tag=accepted.tag or None if accepted else None,
+        reviews=stored,
+        stored_reviews=frozenset(stored),
     )
 
 
-def judged_facts(facts: Facts, *, judged: Judged, request: RangeRequest) -> Facts:
-    """The facts after the verdict."""
+def judged_facts(facts: Facts, *, judged: Judged, request: RangeRequest, readings: tuple[Reading, ...] = ()) -> Facts:
+    """The facts after the verdict; `readings` is what the forge said in this pass."""
     verdict = judged.verdict
     message = verdict.message
     if verdict.verdict == ACCEPTED:
         message = f"{verdict.accepted} is accepted; judged: {verdict.objects_judged}"
+    evidence = _evidence(facts.accepted, judged=judged, readings=readings)
     return replace(
         facts,
-        accepted=_acceptance(facts.accepted, judged=judged, request=request),
+        accepted=_acceptance(facts.accepted, judged=judged, request=request, reviews=evidence),
         verdict=verdict.verdict,
         message=message,
         pending=verdict.pending,
         effects_allowed=verdict.effects_allowed,
         refusal=_refusal(verdict),
+        signer=verdict.signer,
     )
+
+
+def _evidence(before: Acceptance | None, *, judged: Judged, readings: tuple[Reading, ...]) -> tuple[JsonObject, ...]:
+    """The evidence that the accepted history rests on: what was stored, then what this pass read for what it accepted."""
+    kept = before.reviews if before else ()
+    new = tuple(
+        evidence_tree(each, counted=judged.counted[each.evidence.merge])
+        for each in readings
+        if each.evidence.merge in judged.counted
+    )
+    return (*kept, *new)[-EVIDENCE_KEPT:]
 
 
 def _refusal(verdict: RangeVerdict) -> Refusal | None:
@@ -88,7 +107,9 @@ def _refusal(verdict: RangeVerdict) -> Refusal | None:
     )
 
 
-def _acceptance(before: Acceptance | None, *, judged: Judged, request: RangeRequest) -> Acceptance | None:
+def _acceptance(
+    before: Acceptance | None, *, judged: Judged, request: RangeRequest, reviews: tuple[JsonObject, ...]
+) -> Acceptance | None:
     """The record to store; the old one, with its time, when nothing in it changed.
 
     A verdict without digests came before anything was read at the accepted revision (a rewritten ref): it establishes
@@ -110,7 +131,7 @@ def _acceptance(before: Acceptance | None, *, judged: Judged, request: RangeRequ
         root=root,
         verifier_version=version,
         at=request.now.replace(microsecond=0),
-        reviews=before.reviews if before else (),
+        reviews=reviews,
     )
     return before if before is not None and replace(found, at=before.at) == before else found
 

@@ -22,6 +22,7 @@ from gitops_ctl.core.errors import BlockedError, GitopsError, InternalError, Not
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, int_at, object_at, text_at
 from gitops_ctl.documents.index import DocumentCache
+from gitops_ctl.forge import access
 from gitops_ctl.git.repository import CloneCache, Collector, Snapshot
 from gitops_ctl.git.transport import FetchLimits, FetchRequest, GitTransport, Ref, RemoteTip
 from gitops_ctl.git.tree import TreeLimits
@@ -31,14 +32,15 @@ from gitops_ctl.kube.expectations import has_reached
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.statuswriter import swap_status
 from gitops_ctl.kube.transport import KubeClient
-from gitops_ctl.source import access
 from gitops_ctl.source.acceptance import judged_facts, observe, range_request
 from gitops_ctl.source.durable import acceptance_of, first_seen_of, observed_of
+from gitops_ctl.source.forge_reviews import ReaderOf
 from gitops_ctl.source.judging import Judged, SourceCaches, holds, judge
 from gitops_ctl.source.model import Facts
-from gitops_ctl.source.plan import PENDING_RETRY_S, next_poll_s, retry_s, stale_after_s
+from gitops_ctl.source.plan import PENDING_RETRY_S, next_poll_s, retry_s, reviews_retry_s, stale_after_s
+from gitops_ctl.source.reviewing import judge_reviewed
 from gitops_ctl.source.summarise import ACCEPTED, IN_PROGRESS, error_text, status_of
-from gitops_ctl.trust.chain import VERIFIER_VERSION, VerdictCache
+from gitops_ctl.trust.chain import VERIFIER_VERSION, RangeRequest, VerdictCache
 from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions
 
 PROGRESS_EVERY_S: Final = 10.0
@@ -74,6 +76,7 @@ class Ports:
     clock: Clock
     draw: Callable[[], float]
     require_leader: Callable[[], None]
+    reviews: ReaderOf
 
 
 @dataclass(slots=True)
@@ -83,6 +86,7 @@ class _Memory:
     Attributes:
         poked, hinted: somebody asked for a poll; the pass at work answers that.
         judged: inputs of the last verdict that does not clear by itself; the same inputs are not judged twice.
+        unread: readings of a forge's reviews that failed in a row; `unread_error` is the last one.
         lease: keeps the generation of the copy that the Syncs read.
         since_s: boot clock of the last successful poll, or of the first pass.
         stored: the object as our last write left it; read until the cache shows that write.
@@ -93,6 +97,8 @@ class _Memory:
     facts: Facts
     generation: int = -1
     failures: int = 0
+    unread: int = 0
+    unread_error: GitopsError | None = None
     poll_due_s: float = 0.0
     poked: bool = False
     hinted: bool = False
@@ -107,13 +113,15 @@ class _Memory:
 class _Pass:
     """What a pass found: facts for the status, and what to hand over when they are stored.
 
-    `is_about_tip` is False when the accepted revision was looked at without asking the server.
+    `is_about_tip` is False when the accepted revision was looked at without asking the server; `may_be_reviewed` when reviews
+    were read and did not suffice: they are read again at each poll, because another one may come.
     """
 
     facts: Facts
     judged: Judged | None = None
     request: FetchRequest | None = None
     is_about_tip: bool = True
+    may_be_reviewed: bool = False
 
 
 class SourceController:
@@ -162,11 +170,11 @@ class SourceController:
         requested = request_of(tree)
         if not self._is_due(memory, generation=generation, requested=requested):
             return max(0.0, memory.poll_due_s - self._ports.clock.boot_s())
-        if memory.failures and self._troubled >= TROUBLED:
+        if (memory.failures or memory.unread) and self._troubled >= TROUBLED:
             return TROUBLED_S
         memory.hinted, memory.poked, memory.generation = memory.poked, False, generation
         facts = self._remembered(source, memory=memory, requested=requested)
-        troubled = int(memory.failures > 0)
+        troubled = int(memory.failures > 0 or memory.unread > 0)
         self._troubled += troubled
         try:
             found, delay_s = await self._attempt(key, source=source, memory=memory, facts=facts)
@@ -189,7 +197,8 @@ class SourceController:
         if found.judged is not None and found.request is not None:
             self._hand_over(tree, found, memory=memory)
             inputs = self._inputs(memory.generation, found.facts, found.judged)
-            memory.judged = inputs if found.is_about_tip and not found.facts.pending else ()
+            final = found.is_about_tip and not found.facts.pending and not found.may_be_reviewed
+            memory.judged = inputs if final else ()
         elif revisions.get(key) is None and revisions.state(key) in ("", _NOT_FOUND):
             revisions.withdraw(key, reason=ErrorCode.SOURCE_NOT_ACCEPTED.reason)
 
@@ -256,7 +265,7 @@ class SourceController:
         try:
             found = await self._pass(source, memory=memory, facts=facts)
             memory.failures = 0
-            delay_s = self._pace(found.facts, interval_s=interval_s)
+            delay_s = self._pace(found.facts, memory=memory, interval_s=interval_s)
         except InternalError:
             raise
         except GitopsError as error:
@@ -271,10 +280,13 @@ class SourceController:
         stale = not facts.suspended and silent_s > stale_after_s(interval_s)
         return replace(found, facts=replace(found.facts, stale_since_s=silent_s if stale else None)), delay_s
 
-    def _pace(self, facts: Facts, *, interval_s: float) -> float:
+    def _pace(self, facts: Facts, *, memory: _Memory, interval_s: float) -> float:
         delay_s = next_poll_s(interval_s, draw=self._ports.draw())
         if facts.verdict == IN_PROGRESS:
             return 0.0
+        if memory.unread:
+            asked_s = getattr(memory.unread_error, "retry_after_s", None)
+            return reviews_retry_s(memory.unread, draw=self._ports.draw(), retry_after_s=asked_s)
         return min(delay_s, PENDING_RETRY_S) if facts.pending else delay_s
 
     async def _pass(self, source: GitSource, *, memory: _Memory, facts: Facts) -> _Pass:
@@ -388,8 +400,18 @@ class SourceController:
             return _Pass(replace(facts, verdict="", accepted=None, refusal=None, pending=False, message=""))
         asked = range_request(source, facts=facts, tip=tip, url=request.url.display, now=self._ports.clock.wall())
         limits = TreeLimits(entries=source.spec.limits.entries, depth=source.spec.limits.depth)
-        judged = await asyncio.to_thread(judge, request.repository, request=asked, caches=memory.caches, limits=limits)
-        return _Pass(judged_facts(facts, judged=judged, request=asked), judged, request)
+
+        async def judge_once(wanted: RangeRequest) -> Judged:
+            return await asyncio.to_thread(
+                judge, request.repository, request=wanted, caches=memory.caches, limits=limits
+            )
+
+        found = await judge_reviewed(asked, judge=judge_once, read=self._ports.reviews(source))
+        memory.unread = memory.unread + 1 if found.failure is not None else 0
+        memory.unread_error = found.failure
+        facts = judged_facts(facts, judged=found.judged, request=found.request, readings=found.readings)
+        refused = facts.refusal is not None and bool(found.readings)
+        return _Pass(facts, found.judged, request, may_be_reviewed=refused)
 
     async def _record(self, tree: JsonObject, *, source: GitSource, facts: Facts, memory: _Memory) -> None:
         """Write the status, and say in an Event what changed; a long range is not told with every pass."""
@@ -417,7 +439,7 @@ class SourceController:
         if facts.accepted is not None and (
             before.accepted is None or facts.accepted.revision != before.accepted.revision
         ):
-            note = f"accepted {facts.accepted.revision}"
+            note = f"accepted {facts.accepted.revision}" + (f", signed by {facts.signer}" if facts.signer else "")
             events.emit(tree, type="Normal", reason=ACCEPTED, action="Judge", note=note)
         if facts.refusal is not None and facts.refusal != before.refusal and not facts.pending:
             events.emit(tree, type="Warning", reason=facts.verdict, action="Judge", note=facts.refusal.message)
@@ -452,6 +474,7 @@ class SourceController:
                 generation=int_at(tree, "metadata", "generation"),
                 trusted=True,
                 effects_allowed=found.facts.effects_allowed,
+                signer=found.facts.signer,
             )
         )
         if before is not None:

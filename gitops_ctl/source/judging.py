@@ -4,6 +4,7 @@ It opens the store, works, and closes it; nothing but values leaves.  An `Object
 thread at a time, which the caller sees to by running one pass per source.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from gitops_ctl.documents.index import DocumentCache, load_set
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.git.tree import TreeLimits
 from gitops_ctl.trust.chain import RangeRequest, RangeVerdict, VerdictCache, judge_range
+from gitops_ctl.trust.evidence import evidence_used
 from gitops_ctl.trust.introduced import provenance_of
 from gitops_ctl.trust.provenance import Provenance
+from gitops_ctl.trust.reviews import Review
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Judged:
     tag: str | None = None
     tree: str = ""
     provenance: Provenance = field(default_factory=Provenance)
+    counted: Mapping[str, tuple[tuple[str, Review], ...]] = field(default_factory=dict)
+    """Each forge's merge of the accepted history whose evidence was used, to (person, review) of what counted."""
 
 
 @dataclass(slots=True)
@@ -32,8 +37,8 @@ class SourceCaches:
 
     verdicts: VerdictCache
     documents: DocumentCache
-    provenance: tuple[str, Provenance] | None = None
-    """The last accepted commit that answers were worked out for, and the answers."""
+    provenance: tuple[str, str, Provenance] | None = None
+    """The pinned root and the last accepted commit that answers were worked out for, and the answers."""
 
 
 def holds(path: Path, commit: str) -> bool:
@@ -62,7 +67,8 @@ def judge(path: Path, *, request: RangeRequest, caches: SourceCaches, limits: Tr
             return Judged(verdict, request.tag)
         tree = store.links(verdict.accepted).tree
         provenance = _provenance(store, verdict.accepted, tree=tree, request=request, caches=caches, limits=limits)
-        return Judged(verdict, request.tag, tree, provenance)
+        counted = evidence_used(store, verdict.accepted, request=request, caches=caches.verdicts)
+        return Judged(verdict, request.tag, tree, provenance, counted)
 
 
 def _provenance(
@@ -74,8 +80,10 @@ def _provenance(
     caches: SourceCaches,
     limits: TreeLimits,
 ) -> Provenance:
-    if caches.provenance is not None and caches.provenance[0] == commit:
-        return caches.provenance[1]
+    root = request.root.commit
+    known = caches.provenance if caches.provenance is not None and caches.provenance[0] == root else None
+    if known is not None and known[1] == commit:
+        return known[2]
     documents = load_set(store, tree=tree, cache=caches.documents, tree_limits=limits).documents
     try:
         found = provenance_of(
@@ -84,12 +92,12 @@ def _provenance(
             commit=commit,
             documents=documents,
             cache=caches.verdicts,
-            previous=caches.provenance,
+            previous=known[1:] if known is not None else None,
         )
     except GitopsError:
         # An earlier answer may belong to a history that is gone (a new root): begin without it.
-        if caches.provenance is None:
+        if known is None:
             raise
         found = provenance_of(store, request=request, commit=commit, documents=documents, cache=caches.verdicts)
-    caches.provenance = (commit, found)
+    caches.provenance = (root, commit, found)
     return found

@@ -65,6 +65,7 @@ class Facts:
         error: what ended the pass early.
         stale_since_s: seconds without a successful fetch when that is an alarm, else None.
         requested_at: the annotation that this pass answers.
+        signer: who stands behind the newest commit that this pass accepted; not stored.
     """
 
     trusted: bool
@@ -80,3 +81,4 @@ class Facts:
     error: GitopsError | None = None
     stale_since_s: float | None = None
     requested_at: str = ""
+    signer: str = ""

@@ -43,6 +43,18 @@ def retry_s(error: GitopsError, *, failures: int, interval_s: float, draw: float
             return RETRY_CAP_S
 
 
+def reviews_retry_s(failures: int, *, draw: float, retry_after_s: float | None = None) -> float:
+    """Seconds until a forge that could not be read is asked again: it doubles from 15 s, and is never above five minutes.
+
+    Args:
+        failures: readings that failed in a row, at least one.
+        draw: in [0, 1).
+        retry_after_s: what the forge asked for; longer waits than ours are honoured.
+    """
+    backoff = min(RETRY_CAP_S, PENDING_RETRY_S * 2.0 ** min(failures - 1, 10)) * (0.5 + 0.5 * draw)
+    return max(backoff, retry_after_s or 0.0)
+
+
 def stale_after_s(interval_s: float) -> float:
     """Seconds without a successful fetch after which `SourceStale` is raised (gitops.md, section 4.5, "Freeze")."""
     return max(STALE_FLOOR_S, STALE_INTERVALS * interval_s)

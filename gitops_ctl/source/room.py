@@ -9,9 +9,11 @@ from typing import Final
 
 from gitops_ctl.api.names import GROUP, VERSION
 from gitops_ctl.api.watched import asked_of, without_managers
+from gitops_ctl.core.http import HttpClient
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.index import DocumentCache
+from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
@@ -22,6 +24,7 @@ from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.kube.workqueue import WorkQueue
 from gitops_ctl.source.controller import Git, Ports, SourceController
+from gitops_ctl.source.forge_reviews import reader_of
 from gitops_ctl.trust.provenance import AcceptedRevisions
 
 GIT_SOURCE: Final = Resource(GroupVersionKind(GROUP, VERSION, "GitSource"), "gitsources", namespaced=True)
@@ -57,9 +60,12 @@ class SourceRoom:
         revisions: AcceptedRevisions,
         events: EventRecorder,
         documents: DocumentCache,
+        http: HttpClient | None = None,
         options: Options | None = None,
     ) -> None:
+        """`http` speaks to forges; without one the room has a client of its own."""
         self._options = options or Options()
+        self._own_http = HttpxClient(clock=client.clock, draw=client.draw)
         self._informer = Informer(
             client, GIT_SOURCE, trim=without_managers, namespace=self._options.namespace, timing=self._options.timing
         )
@@ -77,6 +83,7 @@ class SourceRoom:
             clock=client.clock,
             draw=client.draw,
             require_leader=self._options.require,
+            reviews=reader_of(client, http=http or self._own_http, clock=client.clock),
         )
         self.controller = SourceController(
             ports, lookup=self._informer.cache.get, documents=documents, allow_file=self._options.allow_file
@@ -87,7 +94,10 @@ class SourceRoom:
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished."""
         work = Controller("gitsource", self.queue, self.controller.reconcile, workers=self._options.workers)
-        await work.run_over(self._informer)
+        try:
+            await work.run_over(self._informer)
+        finally:
+            await self._own_http.close()
 
     def stop(self) -> None:
         """Begin no further pass."""

@@ -64,6 +64,7 @@ class RangeRequest:
             takes the present ones.
         accepted_tag: the tag object that was accepted with L.
         reviews: merge commit to what the forge said.
+        stored_reviews: merges whose evidence was stored with an earlier acceptance.
     """
 
     url: str
@@ -81,6 +82,7 @@ class RangeRequest:
     accepted_verifier_version: str | None = None
     accepted_tag: str | None = None
     reviews: Mapping[str, ReviewEvidence] = field(default_factory=dict)
+    stored_reviews: frozenset[str] = frozenset()
 
     @property
     def follows_tag(self) -> bool:

@@ -90,7 +90,11 @@ def _annotations(*names: str) -> tuple[str, ...]:
     return tuple(pointer_of(("metadata", "annotations", name)) for name in names)
 
 
-TALOS_VERBS: Final = ByAnnotation((CONFIRM_SWITCH,), ByField((("control", "/spec/cni/operation"),)))
+_OPERATION: Final = "/spec/cni/operation"
+_STEERING: Final = ("resume", "cancel", "breakLock")
+"""Each has an introducer of its own: cancelling later introduces an earlier resume not anew."""
+
+TALOS_VERBS: Final = ByAnnotation((CONFIRM_SWITCH,), ByField((("control", _OPERATION),)))
 
 ROLLOUT_VERBS: Final = ByField(
     (
@@ -174,7 +178,10 @@ def register_kinds() -> None:
     """
     plan = ("/spec/plan",)
     register_verbs(
-        TALOS_CLUSTER, TALOS_VERBS, authorises={"consent": ("/spec/cni/kubeProxy",)}, fields=TALOS_VERBS.fields
+        TALOS_CLUSTER,
+        TALOS_VERBS,
+        authorises={"consent": ("/spec/cni/kubeProxy",)},
+        fields=(*TALOS_VERBS.fields, *(("control", f"{_OPERATION}/{name}") for name in _STEERING)),
     )
     register_verbs(
         ROLLOUT,

@@ -7,6 +7,7 @@ memory, rebuilt from the status of the sources after a restart (gitops.md, secti
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from gitops_ctl.core.codes import ErrorCode
@@ -54,6 +55,21 @@ class Provenance:
     def why_void(self, identity: ObjectId, pointer: str) -> str:
         """Why a value that stands in Git authorises nothing; empty when it does, or when there is none."""
         return self.void.get((identity, pointer), "")
+
+    def about(self, identity: ObjectId) -> Mapping[str, Introduced]:
+        """Every field of an object whose introducer is known, by pointer."""
+        return self._by_object.get(identity, {})
+
+    def void_of(self, identity: ObjectId) -> Mapping[str, str]:
+        """Pointers of an object's values that authorise nothing, with the reasons."""
+        return {pointer: reason for (item, pointer), reason in self.void.items() if item == identity}
+
+    @cached_property
+    def _by_object(self) -> Mapping[ObjectId, Mapping[str, Introduced]]:
+        found: dict[ObjectId, dict[str, Introduced]] = {}
+        for (identity, pointer), introduced in self.fields.items():
+            found.setdefault(identity, {})[pointer] = introduced
+        return found
 
     def touched(self, identity: ObjectId) -> str | None:
         """The commit that last changed an object; None for what stood in the root."""

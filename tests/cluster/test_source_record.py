@@ -10,10 +10,12 @@ from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.errors import Conflict, Unavailable
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.documents.index import DocumentCache
+from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import ChildTransport
 from gitops_ctl.kube.events import EventRecorder
 from gitops_ctl.source.controller import Ports, SourceController
+from gitops_ctl.source.forge_reviews import reader_of
 from gitops_ctl.source.room import GIT_SOURCE
 from gitops_ctl.trust.provenance import AcceptedRevisions
 from tests.support.product import SOURCE, Product, config_map, people, product_world  # noqa: F401
@@ -38,6 +40,7 @@ class Stale:
             clock=SystemClock(),
             draw=lambda: 0.5,
             require_leader=lambda: None,
+            reviews=reader_of(world.admin, http=HttpxClient(clock=SystemClock()), clock=SystemClock()),
         )
         self.controller = SourceController(
             ports, lookup=lambda _key: self.tree, documents=DocumentCache(), allow_file=True
