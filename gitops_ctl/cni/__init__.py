@@ -1,0 +1,1 @@
+"""The switch of a cluster between kube-proxy and Cilium."""
