@@ -3,24 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import click
 
 from gitops_ctl.api.names import POLICY_PATH
-from gitops_ctl.api.trust_policy import RuleVerb
 from gitops_ctl.cli.firstpolicy import NamedKey, first_policy, key_from_git, read_key
-from gitops_ctl.cli.history import RangeText, open_checkout
+from gitops_ctl.cli.history import open_checkout
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
-from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.cli.trusttest import test
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
-from gitops_ctl.core.ids import GroupKind
 from gitops_ctl.core.jsonvalue import JsonObject
-from gitops_ctl.trust.chain import VerdictCache
 from gitops_ctl.trust.policy import TrustPolicy, load_policy
-from gitops_ctl.trust.report import COLUMNS, to_json, to_row
-from gitops_ctl.trust.survey import survey
 
 _directory = click.option(
     "-C", "directory", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder of the checkout."
@@ -83,76 +77,7 @@ def show(revision: str | None, policy_path: str, directory: Path, output: Format
     write_result(_shown(policy, commit=commit), form=output)
 
 
-@trust.command()
-@click.argument("question", nargs=-1, metavar="[PERSON VERB PATH]")
-@click.option("--kind", metavar="KIND.GROUP", help="Kind of the document at PATH.")
-@click.option(
-    "--history", metavar="RANGE", help="Judge these commits by the policy instead of by those in the history."
-)
-@click.option(
-    "--policy", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Policy file to try."
-)
-@_policy_path
-@_directory
-@output_option
-def test(  # noqa: PLR0913 - one parameter for each option
-    question: tuple[str, ...],
-    *,
-    kind: str | None,
-    history: str | None,
-    file: Path | None,
-    policy_path: str,
-    directory: Path,
-    output: Format,
-) -> int:
-    """Say whether PERSON may do VERB on PATH, and by which rule; or replay a range with --history.
-
-    The policy is the one of the checkout, or the file given with --policy.  Exit code 0: yes; 1: no.
-    """
-    source = file or directory / policy_path
-    if not source.is_file():
-        raise Refused(f"there is no trust policy at {source}", code=ErrorCode.USAGE, hint="give one with --policy")
-    policy = load_policy(source.read_bytes(), path=policy_path)
-    if history is not None and not question:
-        return _replay(policy, history, policy_path=policy_path, directory=directory, output=output)
-    if len(question) != 3 or history is not None:
-        raise click.UsageError("give PERSON VERB PATH, or --history RANGE")
-    return _answer(policy, *question, kind=GroupKind.parse(kind) if kind else None, output=output)
-
-
-def _answer(policy: TrustPolicy, person: str, verb: str, path: str, *, kind: GroupKind | None, output: Format) -> int:
-    if person not in policy.people:
-        raise Refused(
-            f"the policy names no person {person}", code=ErrorCode.USAGE, hint=f"known: {', '.join(policy.people)}"
-        )
-    if verb not in get_args(RuleVerb):
-        raise Refused(f"there is no verb {verb}", code=ErrorCode.USAGE, hint=f"known: {', '.join(get_args(RuleVerb))}")
-    rule = policy.merge_rule() if verb == "merge" else policy.rule_for(path=path, verb=verb, kind=kind)
-    may = rule is not None and policy.holds_role(person, rule.roles)
-    needs = f"needs {rule.threshold} persons" if rule is not None and rule.threshold > 1 else ""
-    distinct = "not the author" if rule is not None and rule.is_distinct(verb) else ""
-    conditions = ", ".join(part for part in (needs, distinct) if part)
-    data: JsonObject = {
-        "person": person,
-        "verb": verb,
-        "path": path,
-        "may": may,
-        "rule": str(rule) if rule else "",
-        "conditions": conditions,
-    }
-    row = ("yes" if may else "no", str(rule) if rule else "no rule gives this verb here", conditions)
-    write_result(Result("TrustAnswer", data, Table(("MAY", "RULE", "CONDITIONS"), (row,))), form=output)
-    return 0 if may else 1
-
-
-def _replay(policy: TrustPolicy, history: str, *, policy_path: str, directory: Path, output: Format) -> int:
-    with open_checkout(directory) as checkout:
-        request = checkout.request(RangeText(history), policy_path=policy_path, now=SystemClock().wall())
-        reports = list(survey(checkout.store, request=request, cache=VerdictCache(), policy=policy))
-    table = Table(COLUMNS, tuple(to_row(report) for report in reports))
-    data: JsonObject = {"policyDigest": policy.digest, "commits": [to_json(report) for report in reports]}
-    write_result(Result("TrustReplay", data, table), form=output)
-    return 1 if any(report.refused for report in reports) else 0
+trust.add_command(test)
 
 
 def _shown(policy: TrustPolicy, *, commit: str) -> Result:

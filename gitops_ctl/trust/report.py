@@ -38,6 +38,8 @@ def to_json(report: CommitReport) -> JsonObject:
             "rule": where.rule,
             "person": where.person,
             "key": where.key_seen,
+            "merge": where.merge,
+            "head": where.head,
         }
     return tree  # type: ignore[return-value]  # built of JSON values only
 

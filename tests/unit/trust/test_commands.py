@@ -9,7 +9,7 @@ from gitops_ctl.cli.main import run
 from gitops_ctl.trust.policy import load_policy
 from tests.support.git_keys import GpgHome, GpgKey
 from tests.support.git_repos import RepoBuilder
-from tests.support.trust import POLICY_PATH, Story, Team, config_map
+from tests.support.trust import POLICY_PATH, Story, Team, config_map, person, ssh_line
 
 A = "clusters/a.yaml"
 
@@ -163,14 +163,61 @@ def test_trust_test_says_whether_a_person_may_and_by_which_rule(story: Story, ca
     assert found["rule"].startswith(rule)
 
 
-def test_trust_test_replays_history_by_another_policy(story: Story, team: Team, tmp_path: Path, capsys) -> None:
-    story.repo.commit({A: config_map("a")}, signer=team["ann"])
-    stricter = tmp_path / "stricter.yaml"
-    stricter.write_text(team.policy({"author": ["bob"], "approver": ["bob"], "admin": ["adm"]}))
+def test_trust_test_names_the_commits_that_another_policy_would_judge_differently(
+    story: Story, team: Team, tmp_path: Path, capsys
+) -> None:
+    lost = story.repo.commit({A: config_map("a")}, signer=team["ann"], message="by ann")
+    story.repo.commit({A: config_map("a", x="1")}, signer=team["bob"], message="by bob")
+    other = tmp_path / "other.yaml"
+    other.write_text(team.policy({"author": ["bob"], "approver": ["bob"], "admin": ["adm"]}))
     where = ("--history", f"{story.root.commit}..HEAD", "-C", str(story.repo.path))
-    found = _json(capsys, "trust", "test", *where, "--policy", str(stricter), code=1)
-    assert [told["verdict"] for told in found["commits"]] == ["PathNotAuthorised"]
+    found = _json(capsys, "trust", "test", *where, "--policy", str(other), code=2)
+    assert (found["different"], [told["differs"] for told in found["commits"]]) == (2, [True, True])
+    assert [(told["verdictNow"], told["verdict"]) for told in found["commits"]] == [
+        ("Accepted", "PathNotAuthorised"),
+        ("PathNotAuthorised", "Accepted"),
+    ]
+    assert run(["trust", "test", *where, "--policy", str(other)]) == 2
+    told = capsys.readouterr()
+    assert "2 commits, 2 of them would be judged differently" in told.err
+    assert lost[:12] in told.out
+
+
+def test_trust_test_is_content_with_a_policy_that_changes_no_verdict(
+    story: Story, team: Team, tmp_path: Path, capsys
+) -> None:
+    story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    wider = tmp_path / "wider.yaml"
+    wider.write_text(team.policy({"author": ["ann", "bob"], "approver": ["bob"], "admin": ["adm"]}))
+    where = ("--history", f"{story.root.commit}..HEAD", "-C", str(story.repo.path))
+    assert _json(capsys, "trust", "test", *where, "--policy", str(wider))["different"] == 0
     assert _json(capsys, "trust", "test", *where)["commits"][0]["verdict"] == "Accepted"
+
+
+def test_verify_never_calls_a_merge_that_needs_reviews_good_and_says_what_they_must_satisfy(
+    tmp_path: Path, team: Team, capsys
+) -> None:
+    policy = team.policy(
+        people=[person(name, team[name], forgeAccounts=[name]) for name in ("ann", "bob", "eve", "adm")],
+        merges={"forgeKeys": [{"ssh": ssh_line(team["forge"])}], "requireReviews": 2},
+        proposers=[{"name": "robot", "keys": [{"ssh": ssh_line(team["robot"])}], "paths": ["clusters/**"]}],
+    )
+    story = Story.begin(tmp_path / "forged", policy)
+    story.repo.branch("robot")
+    head = story.repo.commit({A: config_map("a")}, signer=team["robot"])
+    story.repo.switch("main")
+    merge = story.repo.merge("robot", signer=team["forge"])
+    found = _json(capsys, "verify", "-C", str(story.repo.path), code=1)
+    assert found["verdict"] == "NeedsForgeReviews"
+    proposed, merged = found["commits"]
+    assert (proposed["refusal"]["pending"], proposed["refusal"]["merge"], proposed["refusal"]["head"]) == (
+        True,
+        merge,
+        head,
+    )
+    assert f"needs forge reviews: 2 approving reviews by persons of {head}" in proposed["refusal"]["message"]
+    assert f"edit {A}: 1 of the roles author (rule 4)" in proposed["refusal"]["message"]
+    assert merged["verdict"] == "Accepted"
 
 
 def test_trust_init_writes_a_sound_policy_from_gits_own_signing_key(tmp_path: Path, team: Team, capsys) -> None:
