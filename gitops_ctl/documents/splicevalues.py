@@ -121,6 +121,8 @@ def token(value: JsonScalar) -> str:
 def written(value: JsonScalar, *, style: str = "") -> str:
     """A scalar in YAML; in the style of the one that it replaces, where that can hold it."""
     text = token(value)
+    if value is None:
+        return text
     if style == "'" and text.isprintable():
         return "'" + text.replace("'", "''") + "'"
     if style or (isinstance(value, str) and not _is_plain(text)):

@@ -24,6 +24,7 @@ KEY = "/kubeProxyReplacement"
         ('kubeProxyReplacement: "a"', 'a "b" \\', 'kubeProxyReplacement: "a \\"b\\" \\\\"'),
         ("kubeProxyReplacement: 'a'", "two\nlines", 'kubeProxyReplacement: "two\\nlines"'),
         ("kubeProxyReplacement: strict", "true", 'kubeProxyReplacement: "true"'),
+        ("kubeProxyReplacement: 'x'", None, "kubeProxyReplacement: null"),
         ("kubeProxyReplacement: strict", "disabled", "kubeProxyReplacement: disabled"),
         ("kubeProxyReplacement: a", "22:22", 'kubeProxyReplacement: "22:22"'),
         ("kubeProxyReplacement: a", "2026-11-01", 'kubeProxyReplacement: "2026-11-01"'),
