@@ -179,6 +179,12 @@ class ErrorCode(enum.Enum):
     SWITCH_IN_PROGRESS = Entry(
         2117, "switch-in-progress", "SwitchInProgress", "wait for the running switch, or name its mode again"
     )
+    IDENTITY_MISMATCH = Entry(
+        2118, "identity-mismatch", "IdentityMismatch", "write the name that the message says, or leave it out"
+    )
+    HISTORIC_ROLLOUT = Entry(
+        2119, "historic-rollout", "HistoricRollout", "remove the blocks that the message names, and request it anew"
+    )
 
     # 30xx: Git transport
     URL_REFUSED = Entry(3001, "url-refused", "UrlRefused", "use https://host/path or ssh://user@host/path")

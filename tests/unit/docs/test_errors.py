@@ -24,7 +24,7 @@ HELD = {  # section 5.2
     *("DocumentInvalid", "ConsentMissing", "IdentityMismatch", "HistoricRollout", "NotFromGit", "OwnedElsewhere"),
     *("FieldConflict", "RecreateRequired", "ApplyRefused", "DependencyNotReady"),
 }
-HELD_BY_RULES_OF_DOMAINS = {"ConsentMissing", "IdentityMismatch", "HistoricRollout", "NotFromGit"}
+HELD_BY_RULES_OF_DOMAINS = {"NotFromGit"}
 """Of kinds that are not there yet: no code of ours raises them."""
 
 READY = {  # section 22.2, without Succeeded
@@ -33,7 +33,7 @@ READY = {  # section 22.2, without Succeeded
 }
 OURS = {
     *("Unavailable", "Blocked", "Forbidden", "NotFound", "Conflict", "LeadershipLost", "CrdOutdated"),
-    *("Fighting", "HiddenInGit"),
+    *("Fighting", "HiddenInGit", "SwitchInProgress"),
     *("UrlRefused", "AuthenticationFailed", "HostKeyRefused", "CertificateRefused", "FetchTimeout", "FetchTooLarge"),
     *("FetchFailed", "RefNotFound", "CredentialsMissing", "RepositoryDamaged"),
     *("TokenRejected", "ForbiddenOrMissing", "RepositoryUnavailable", "RedirectRefused", "AnswerRefused"),
