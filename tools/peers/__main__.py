@@ -17,11 +17,12 @@ from gitops_ctl.local.progress import Progress, progress_for
 from gitops_ctl.local.published import published_files
 from gitops_ctl.local.recipes import CONTROL_PLANE, KWOK
 from gitops_ctl.local.supervise import tied_argv
+from tools.peers.descriptions import GITHUB, described
 from tools.peers.manifests import KUEUE, NFD
 
 
 async def build_all(progress: Progress) -> int:
-    """Have every component; returns how many programs and manifests there are."""
+    """Have every component; returns how many programs and published files there are."""
     programs = 0
     recipes = ((KWOK,),) if from_assets() else (CONTROL_PLANE, (KWOK,))
     for group in recipes:
@@ -30,7 +31,10 @@ async def build_all(progress: Progress) -> int:
     for published in (KUEUE, NFD, STAGES):
         progress.update(f"manifests of {published.module}")
         files += len(await published_files(published))
-    progress.update(f"{programs} programs and {files} manifests are in {peers_cache()}")
+    for description in (GITHUB,):
+        progress.update(f"description {description.package}")
+        files += len(list((await described(description)).iterdir()))
+    progress.update(f"{programs} programs and {files} published files are in {peers_cache()}")
     return programs + files
 
 
@@ -61,7 +65,7 @@ def main() -> int:
     except GitopsError as error:
         report_error(error)
         return 1
-    print(f"{count} components and manifests ready in {time.monotonic() - began:.0f} s")
+    print(f"{count} components and published files ready in {time.monotonic() - began:.0f} s")
     return 0
 
 
