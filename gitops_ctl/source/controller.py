@@ -33,7 +33,7 @@ from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.statuswriter import swap_status
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.source.acceptance import judged_facts, observe, range_request
-from gitops_ctl.source.durable import acceptance_of, first_seen_of, observed_of
+from gitops_ctl.source.durable import acceptance_of, facts_of, first_seen_of, observed_of, silent_s_of
 from gitops_ctl.source.forge_reviews import ReaderOf
 from gitops_ctl.source.judging import Judged, SourceCaches, holds, judge
 from gitops_ctl.source.model import Facts
@@ -211,16 +211,11 @@ class SourceController:
     def _memory_of(self, key: NamespacedName, source: GitSource, *, uid: str) -> _Memory:
         memory = self._memories.get(key)
         if memory is None or memory.uid != uid:
-            status = source.status
-            facts = Facts(
-                trusted=source.spec.trust is not None,
-                first_seen=first_seen_of(status),
-                observed=observed_of(status),
-                accepted=acceptance_of(status),
-                requested_at=status.last_handled_reconcile_at or "",
-            )
             caches = SourceCaches(VerdictCache(), self._documents)
-            memory = _Memory(uid, caches, facts, since_s=self._ports.clock.boot_s())
+            interval_s, now = to_seconds(source.spec.interval), self._ports.clock.wall()
+            silent_s = silent_s_of(source.status, interval_s=interval_s, now=now)
+            facts = facts_of(source.status, trusted=source.spec.trust is not None)
+            memory = _Memory(uid, caches, facts, since_s=self._ports.clock.boot_s() - silent_s)
             self._memories[key] = memory
         return memory
 

@@ -1,13 +1,15 @@
 """Reads back what a GitSource's status keeps: the only memory that survives a restart (gitops.md, section 4.5)."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Final
 
 from gitops_ctl.api.gitops import GitSourceStatus
 from gitops_ctl.core.clock import from_rfc3339, to_rfc3339
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, int_at, list_at, text_at
 from gitops_ctl.source.forge_reviews import Reading
-from gitops_ctl.source.model import Acceptance, Observed
+from gitops_ctl.source.model import Acceptance, Facts, Observed
+from gitops_ctl.source.plan import silence_at_start_s
 from gitops_ctl.trust.firstseen import FirstSeen, SeenTip
 from gitops_ctl.trust.reviews import Review, ReviewEvidence
 
@@ -31,6 +33,23 @@ def acceptance_of(status: GitSourceStatus) -> Acceptance | None:
         at=from_rfc3339(accepted.at),
         reviews=tuple(_tree(entry.model_dump(mode="json", by_alias=True)) for entry in accepted.review_evidence),
     )
+
+
+def facts_of(status: GitSourceStatus, *, trusted: bool) -> Facts:
+    """What a new process knows about a source."""
+    return Facts(
+        trusted=trusted,
+        first_seen=first_seen_of(status),
+        observed=observed_of(status),
+        accepted=acceptance_of(status),
+        requested_at=status.last_handled_reconcile_at or "",
+    )
+
+
+def silent_s_of(status: GitSourceStatus, *, interval_s: float, now: datetime) -> float:
+    """Seconds without a successful poll that the status tells of; see `plan.silence_at_start_s`."""
+    conditions = [(each.type, each.status, each.reason, each.last_transition_time) for each in status.conditions]
+    return silence_at_start_s(conditions, interval_s=interval_s, now=now)
 
 
 def observed_of(status: GitSourceStatus) -> Observed | None:

@@ -1,7 +1,11 @@
 """When a source is polled, and when silence is an alarm.  Pure: the caller brings the clock and the dice."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
+from gitops_ctl.core.clock import from_rfc3339
+from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, GitopsError, TerminalError, TransientError
 
 JITTER: Final = 0.1
@@ -58,3 +62,29 @@ def reviews_retry_s(failures: int, *, draw: float, retry_after_s: float | None =
 def stale_after_s(interval_s: float) -> float:
     """Seconds without a successful fetch after which `SourceStale` is raised (gitops.md, section 4.5, "Freeze")."""
     return max(STALE_FLOOR_S, STALE_INTERVALS * interval_s)
+
+
+_VERDICTS: Final = frozenset(code.reason for code in ErrorCode if 1100 <= code.value.number < 1200)
+"""Words of Ready that say something about a tip: the server was reached then."""
+
+
+def silence_at_start_s(conditions: Sequence[tuple[str, str, str, str]], *, interval_s: float, now: datetime) -> float:
+    """Seconds without a successful poll that a stored status tells of: a restart must not silence the alarm.
+
+    Args:
+        conditions: (type, status, reason, lastTransitionTime) of each.
+        interval_s: the poll interval.
+        now: wall clock.
+    """
+    held = {kind: (reason, from_rfc3339(since)) for kind, status, reason, since in conditions if status == "True"}
+    if "SourceStale" in held:
+        return stale_after_s(interval_s) + _seconds(held["SourceStale"][1], now)
+    failed = any(
+        kind == "Ready" and status == "False" and reason not in _VERDICTS for kind, status, reason, _ in conditions
+    )
+    begun = [held[kind][1] for kind in ("Reconciling", "Stalled") if kind in held]
+    return _seconds(begun[0], now) if failed and begun else 0.0
+
+
+def _seconds(since: datetime, now: datetime) -> float:
+    return max(0.0, (now - since).total_seconds())

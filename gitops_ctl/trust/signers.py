@@ -73,13 +73,13 @@ def signer_of(
 def _require_not_revoked(
     store: ObjectStore, found: RawCommit | RawTag, *, signer: Signer, revoked: Iterable[Revocation], at: datetime
 ) -> None:
-    commit = found.target if isinstance(found, RawTag) else found.id
     for entry in revoked:
         if entry.fingerprint not in signer.fingerprints:
             continue
         if entry.time is not None and at < entry.time:
             continue
-        if entry.commit is not None and _is_before(store, commit, entry.commit):
+        # A tag object has no place in the history: it can be made later, on any commit.
+        if entry.commit is not None and isinstance(found, RawCommit) and _is_before(store, found.id, entry.commit):
             continue
         since = entry.commit or (to_rfc3339(entry.time) if entry.time else "")
         raise CommitRefused(

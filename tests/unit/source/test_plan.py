@@ -1,12 +1,16 @@
 """When a source is polled again, and when silence is an alarm."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.errors import BlockedError, InternalError, RateLimited, Refused, TransientError
-from gitops_ctl.source.plan import RETRY_CAP_S, next_poll_s, retry_s, stale_after_s
+from gitops_ctl.source.plan import RETRY_CAP_S, next_poll_s, retry_s, silence_at_start_s, stale_after_s
 
+NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 DRAWS = st.floats(0, 1, exclude_max=True)
 
 
@@ -43,3 +47,35 @@ def test_a_bug_is_tried_again_slowly() -> None:
 @pytest.mark.parametrize(("interval_s", "limit_s"), [(60, 600), (300, 900)], ids=["ten minutes", "three intervals"])
 def test_silence_is_an_alarm_after_the_longer_of_two_limits(interval_s: float, limit_s: float) -> None:
     assert stale_after_s(interval_s) == limit_s
+
+
+def _conditions(**held: tuple[str, str, int]) -> list[tuple[str, str, str, str]]:
+    """Type to (status, reason, minutes ago)."""
+    return [
+        (kind, status, reason, to_rfc3339(NOW - timedelta(minutes=minutes)))
+        for kind, (status, reason, minutes) in held.items()
+    ]
+
+
+def test_an_alarm_that_was_raised_stands_after_a_restart() -> None:
+    found = _conditions(Ready=("False", "FetchFailed", 40), SourceStale=("True", "NoFetch", 30))
+    assert silence_at_start_s(found, interval_s=60, now=NOW) == stale_after_s(60) + 1800
+
+
+@pytest.mark.parametrize("kind", ["Reconciling", "Stalled"])
+def test_the_silence_before_a_restart_counts(kind: str) -> None:
+    found = _conditions(Ready=("False", "FetchFailed", 300), **{kind: ("True", "ProgressingWithRetry", 9)})
+    assert silence_at_start_s(found, interval_s=60, now=NOW) == 540
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"Ready": ("True", "Succeeded", 300)},
+        {"Ready": ("False", "PathNotAuthorised", 300), "Stalled": ("True", "PathNotAuthorised", 300)},
+        {"Ready": ("False", "NeedsForgeReviews", 300), "Reconciling": ("True", "ProgressingWithRetry", 300)},
+        {},
+    ],
+)
+def test_a_server_that_was_reached_was_not_silent(held: dict[str, tuple[str, str, int]]) -> None:
+    assert silence_at_start_s(_conditions(**held), interval_s=60, now=NOW) == 0.0

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from gitops_ctl.core.clock import to_rfc3339
+from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.trust.chain import RangeVerdict, VerdictCache
+from gitops_ctl.trust.judge import Scope
+from gitops_ctl.trust.policy import load_policy
+from gitops_ctl.trust.signers import Sight, signer_of
+from gitops_ctl.trust.tags import judge_tag
+from gitops_ctl.trust.verdict import CommitRefused
 from tests.support.trust import NOW, POLICY_PATH, Story, Team, config_map, person, ssh_line
 
 A = "clusters/a.yaml"
@@ -128,3 +134,23 @@ def test_a_tag_whose_commit_replaces_the_key_of_its_signer_stays_accepted(tmp_pa
     assert (again.verdict, again.accepted) == ("Accepted", tip)
     other = story.repo.tag("v1", signer=team["rel"], author="again <again@example.net>")
     assert story.judge(ref="refs/tags/v1", tag=other, accepted_tag=tag).verdict == "UnknownSigner"
+
+
+def test_a_tag_by_a_key_that_is_distrusted_from_a_later_commit_on_is_refused_on_an_older_commit_too(
+    tmp_path: Path, team: Team
+) -> None:
+    people = [person(name, team[name]) for name in ("ann", "bob", "eve", "adm", "rel")]
+    roles = {"author": ["ann", "rel"], "approver": ["bob"], "admin": ["adm"]}
+    story = Story.begin(tmp_path / "repo", team.policy(roles, people=people))
+    target = story.repo.commit({A: config_map("a")}, signer=team["rel"])
+    tag = story.repo.tag("v1", signer=team["rel"])
+    limit = story.repo.commit({A: config_map("a", x="1")}, signer=team["ann"])
+    revoked = [{"fingerprint": team["rel"].fingerprint, "from": limit}]
+    policy = load_policy(team.policy(roles, people=people, revoked=revoked).encode())
+    scope = Scope(story.root.commit, POLICY_PATH, NOW, lambda _commit: NOW)
+    with ObjectStore.open(story.repo.git_dir) as store:
+        raw = store.commit(target)
+        sight = Sight(NOW, NOW)
+        assert signer_of(store, raw, policy=policy, revoked=(), sight=sight).key.owner.name == "rel"
+        with pytest.raises(CommitRefused, match=f"distrusts the key of rel from {limit} on"):
+            judge_tag(store, tag=tag, ref="refs/tags/v1", tip=target, policy=policy, scope=scope)
