@@ -1,16 +1,15 @@
 """Names of things: kinds, objects, sources.
 
-Identity of an object is group + kind + namespace + name; the version is not part of it (fault Y10).
+Identity of an object is group + kind + namespace + name; the version is not part of it (fault Y10).  Names are tuples because they
+are the keys of every mapping: a tuple is hashed and compared without a step of Python.
 """
 
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class GroupKind:
+class GroupKind(NamedTuple):
     """A kind without its version; the core group is the empty string."""
 
     group: str
@@ -26,8 +25,7 @@ class GroupKind:
         return cls(group=group, kind=kind)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class GroupVersionKind:
+class GroupVersionKind(NamedTuple):
     """A kind at one version."""
 
     group: str
@@ -52,8 +50,7 @@ class GroupVersionKind:
         return cls(group=group, version=version, kind=text_at(tree, "kind"))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ObjectId:
+class ObjectId(NamedTuple):
     """One object of a cluster, whatever version it is read at; `namespace` is empty for cluster-scoped ones."""
 
     group: str
@@ -90,8 +87,7 @@ class ObjectId:
         return cls(kind.group, kind.kind, parts[1] if len(parts) == 3 else "", parts[-1])
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class NamespacedName:
+class NamespacedName(NamedTuple):
     """Key of one of our own objects in its kind's queue."""
 
     namespace: str

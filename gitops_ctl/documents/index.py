@@ -1,11 +1,14 @@
 """All documents of one revision.
 
-Parsed files are kept by blob id, so a commit that changes one file parses one file.
+Parsed files are kept by blob id, so a commit that changes one file parses one file.  The newest whole sets are kept too: a
+source asks for a revision when it judges it, and a Sync asks for the same one a moment later.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Lock
+from typing import Final
 
 from gitops_ctl.documents.collection import DocumentSet, FileReader, assemble, first_errors, load_directory
 from gitops_ctl.documents.loader import Loaded, LoadLimits, load
@@ -14,6 +17,19 @@ from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.git.tree import DEFAULT_LIMITS, TreeLimits, walk_tree
 
 __all__ = ["DocumentCache", "DocumentSet", "first_errors", "load_directory", "load_set"]
+
+SETS: Final = 4
+"""Whole sets that are kept; they share their documents with the parsed files."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    found: DocumentSet
+    limits: TreeLimits
+
+    def within(self, limits: TreeLimits) -> bool:
+        mine = self.limits
+        return mine.entries <= limits.entries and mine.depth <= limits.depth and mine.bytes <= limits.bytes
 
 
 class DocumentCache:
@@ -27,8 +43,11 @@ class DocumentCache:
         self._size = 0
         self._lock = Lock()
         self._entries: OrderedDict[tuple[str, str], tuple[Loaded, int]] = OrderedDict()
+        self._sets: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
         self.parsed = 0
         """How many files were parsed, not found."""
+        self.dropped = 0
+        """How many files had to make room for others."""
 
     def load(self, *, file: str, blob: str, read: Callable[[], bytes], limits: LoadLimits) -> Loaded:
         """The parsed file; `read` is only called when it is not known."""
@@ -45,6 +64,22 @@ class DocumentCache:
             self._keep(key, loaded, size=len(data))
         return loaded
 
+    def known_set(self, key: tuple[object, ...], *, limits: TreeLimits) -> DocumentSet | None:
+        """The set that was built from the same tree, when it was within these limits too."""
+        with self._lock:
+            kept = self._sets.get(key)
+        return kept.found if kept is not None and kept.within(limits) else None
+
+    def keep_set(self, key: tuple[object, ...], found: DocumentSet, *, limits: TreeLimits, dropped: int) -> None:
+        """Keep a set that was built within `limits`, unless parsed files had to be dropped since there were `dropped`."""
+        with self._lock:
+            if self.dropped != dropped:
+                return
+            self._sets[key] = _Kept(found, limits)
+            self._sets.move_to_end(key)
+            if len(self._sets) > SETS:
+                self._sets.popitem(last=False)
+
     def _keep(self, key: tuple[str, str], loaded: Loaded, *, size: int) -> None:
         _, before = self._entries.pop(key, (loaded, 0))
         self._entries[key] = (loaded, size)
@@ -52,6 +87,8 @@ class DocumentCache:
         while self._size > self._limit and len(self._entries) > 1:
             _, (_, dropped) = self._entries.popitem(last=False)
             self._size -= dropped
+            self.dropped += 1
+            self._sets.clear()  # they would hold what was dropped
 
 
 def load_set(
@@ -71,6 +108,10 @@ def load_set(
     """
     load_limits = limits or LoadLimits()
     folder = path.strip("/")
+    key, dropped = (tree, folder, load_limits), cache.dropped
+    known = cache.known_set(key, limits=tree_limits)
+    if known is not None:
+        return known
     entries = [
         TreeFile(entry.path, entry.mode, entry.id) for entry in walk_tree(store, tree, path=folder, limits=tree_limits)
     ]
@@ -81,4 +122,6 @@ def load_set(
     def load_one(entry: TreeFile) -> Loaded:
         return cache.load(file=entry.path, blob=entry.id, read=lambda: read(entry), limits=load_limits)
 
-    return assemble(FileReader(read, load_one), entries, path=folder, tree=tree)
+    found = assemble(FileReader(read, load_one), entries, path=folder, tree=tree)
+    cache.keep_set(key, found, limits=tree_limits, dropped=dropped)
+    return found

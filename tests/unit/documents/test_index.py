@@ -7,9 +7,11 @@ import pygit2
 import pytest
 
 from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.documents.index import DocumentCache, load_directory, load_set
 from gitops_ctl.git.store import ObjectStore
+from gitops_ctl.git.tree import DEFAULT_LIMITS, TreeLimits
 from tests.support.documents import codes, config_map
 
 
@@ -33,8 +35,9 @@ def repo(tmp_path):
     return Repo(tmp_path / "repo.git")
 
 
-def load_tree(repo, files, *, path="", modes=None, cache=None):
-    return load_set(repo.store, tree=repo.tree(files, modes=modes), path=path, cache=cache or DocumentCache())
+def load_tree(repo, files, *, path="", modes=None, cache=None, tree_limits=DEFAULT_LIMITS):
+    tree = repo.tree(files, modes=modes)
+    return load_set(repo.store, tree=tree, path=path, cache=cache or DocumentCache(), tree_limits=tree_limits)
 
 
 def names(found):
@@ -154,6 +157,21 @@ def test_the_cache_is_bounded_by_the_size_of_the_text(repo):
     load_tree(repo, files, cache=cache)
     load_tree(repo, files, cache=cache)
     assert cache.parsed == 40
+
+
+def test_a_tree_is_put_together_once_for_all_who_ask_for_it(repo):
+    cache = DocumentCache()
+    files = {f"{number}.yaml": config_map(f"c{number}") for number in range(3)}
+    assert load_tree(repo, files, cache=cache) is load_tree(repo, files, cache=cache)
+
+
+def test_a_tree_that_was_read_within_wider_limits_is_measured_again(repo):
+    cache = DocumentCache()
+    files = {f"{number}.yaml": config_map(f"c{number}") for number in range(20)}
+    load_tree(repo, files, cache=cache)
+    with pytest.raises(Refused) as error:
+        load_tree(repo, files, cache=cache, tree_limits=TreeLimits(entries=10))
+    assert error.value.code is ErrorCode.TREE_LIMIT
 
 
 def test_git_only_documents_are_never_among_those_to_apply(repo):

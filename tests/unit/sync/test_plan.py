@@ -81,7 +81,7 @@ def test_R03_an_object_that_its_owner_let_go_is_adopted() -> None:
 
 
 def test_a_mark_that_names_another_object_owns_nothing() -> None:
-    copied = view(ONE, owner=OTHER.mark(replace(ONE.id, name="origin")))
+    copied = view(ONE, owner=OTHER.mark(ONE.id._replace(name="origin")))
     assert why(decide(ONE, facts(seen=copied, entries={}))) is Why.NEW
 
 
