@@ -128,6 +128,7 @@ _FAMILIES = {
     20: "The API server",
     21: "Sync: why objects are held, or a Sync is not Ready",
     30: "Git servers",
+    40: "Machines",
     90: "The program and the local system",
 }
 
