@@ -36,7 +36,11 @@ _STDIN = "-"
     type=click.Path(exists=True, path_type=Path),
     help="File or folder with admission policies; may be repeated.",
 )
-@click.option("--against", metavar="REVISION", help="Accepted revision, which policies see as oldObject.")
+@click.option(
+    "--against",
+    metavar="REVISION",
+    help="Accepted revision, which policies and rules of consent see as the old version.",
+)
 @click.option("--changed", is_flag=True, help="Only findings in files that Git shows as changed.")
 @click.option("--strict", is_flag=True, help="Warnings fail too.")
 @click.option("--no-cache", is_flag=True, help="Check every file, also those that are known.")
@@ -177,7 +181,7 @@ def _repository(root: Path) -> "pygit2.Repository":
 
 
 def _register_trust() -> None:
-    """Trust policies are judged by the room that enforces them; it comes in with the first file that is checked."""
+    """Trust policies and holds are judged by the rooms that enforce them; they come in with the first file that is checked."""
     from gitops_ctl.cli.policycheck import register  # noqa: PLC0415
 
     register()

@@ -28,6 +28,7 @@ from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.errors import BlockedError, GitopsError, NotFound, TerminalError
 from gitops_ctl.core.ids import GroupKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, text_at
+from gitops_ctl.documents.holds import HoldQuestion, hold_of
 from gitops_ctl.kube.answers import FieldConflict, KindNotServed, NamespaceMissing, ServerRefused
 from gitops_ctl.kube.mapper import Discovery
 from gitops_ctl.sync.apply import encoded_body
@@ -162,6 +163,11 @@ class _Comparing:
             stranger = await self._stranger(desired, live)
             if stranger is not None:
                 return stranger
+            flaw = hold_of(
+                HoldQuestion(desired.tree, live)
+            )  # nobody is known to have introduced anything in a checkout
+            if flaw is not None:
+                return _held(desired, flaw.code, flaw.message)
             if desired.mode is Mode.IF_NOT_PRESENT:
                 return item_of(desired, Action.SAME)
         try:

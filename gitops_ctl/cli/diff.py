@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+import gitops_ctl.cni.holds  # noqa: F401 - what may hold a TalosCluster
 from gitops_ctl.api.gitops import parse_sync
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.cli.compare import Question, checkout_revision, compare

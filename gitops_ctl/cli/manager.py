@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+import gitops_ctl.cni.holds  # noqa: F401 - what may hold a TalosCluster
 from gitops_ctl.api.compat import require_fields
 from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.kinds import ALL_KINDS

@@ -1,4 +1,4 @@
-"""Brings the meaning of a trust policy into `gitops-ctl check`; its shape alone would not show who is locked out."""
+"""Brings rules of higher rooms into `gitops-ctl check`: the meaning of a trust policy, and what holds an object."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -15,6 +15,8 @@ from gitops_ctl.documents.shape import Flaw
 def register() -> None:
     """Register the check, once for each process."""
     register_check(GroupKind(GROUP, "TrustPolicy"), _policy)
+    # Its import registers what may hold a TalosCluster.
+    import gitops_ctl.cni.holds  # noqa: F401, PLC0415
 
 
 def _policy(document: Document) -> Iterator[Flaw]:

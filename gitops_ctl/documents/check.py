@@ -5,7 +5,7 @@ the schemas and the policies are the same; what lies between documents is in `ch
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from gitops_ctl.api.names import GROUP
@@ -13,6 +13,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.collection import DocumentSet
+from gitops_ctl.documents.holds import HoldQuestion, hold_of
 from gitops_ctl.documents.loader import Document
 from gitops_ctl.documents.ours import check_ours
 from gitops_ctl.documents.problem import Problem, in_reading_order
@@ -45,6 +46,10 @@ class Checker:
         if not any(problem.is_error for problem in found):
             found.extend(document.problem(flaw) for flaw in check_ours(document))
         found.extend(check_rules(document))
+        hold = hold_of(HoldQuestion(document.tree, before)) if before is not None else None
+        if hold is not None:
+            # It refuses no commit: what is missing may come in another one.
+            found.append(document.problem(replace(hold, severity="warning")))
         if self.policies is not None and document.id.group_kind not in GIT_ONLY_KINDS:
             resource = self.catalog.plural_of(document.gvk)
             flaws = self.policies.judge(document, resource=resource, before=before)

@@ -16,6 +16,7 @@ from gitops_ctl.sync.apply import Outage, Target, apply_wave, dry_run_wave
 from gitops_ctl.sync.cluster import LiveCluster
 from gitops_ctl.sync.digestview import view_of
 from gitops_ctl.sync.drift import repaired
+from gitops_ctl.sync.holding import ask_rules
 from gitops_ctl.sync.model import (
     Applied,
     Apply,
@@ -106,11 +107,10 @@ async def converge(run: Pass, applies: Sequence[Apply]) -> None:
 
 async def _wave(run: Pass, actions: Sequence[Apply], outage: Outage) -> None:
     ready = [action for action in actions if not _hold_if_waiting(run, action)]
+    asked = await ask_rules(ready, target=run.target)
+    ready = _without(run, asked.ready, asked.held)
     if run.dry_run:
-        refused = {item.id: item for item in await dry_run_wave(ready, target=run.target)}
-        for item in refused.values():
-            _note(run, item)
-        ready = [action for action in ready if action.id not in refused]
+        ready = _without(run, ready, await dry_run_wave(ready, target=run.target))
     run.require()
     tried = len(run.applied)
     await apply_wave(ready, target=run.target, done=lambda item: _note(run, item), go_on=run.go_on, outage=outage)
@@ -118,6 +118,14 @@ async def _wave(run: Pass, actions: Sequence[Apply], outage: Outage) -> None:
     definitions = [item.action.desired for item in run.applied[tried:] if item.view and item.id.group_kind == CRD]
     if definitions:
         await _await_definitions(run, definitions)
+
+
+def _without(run: Pass, actions: Sequence[Apply], refused: Iterable[Applied]) -> list[Apply]:
+    """The rest of a wave, after the refused ones were noted."""
+    told = {item.id: item for item in refused}
+    for item in told.values():
+        _note(run, item)
+    return [action for action in actions if action.id not in told]
 
 
 def _hold_if_waiting(run: Pass, action: Apply) -> bool:

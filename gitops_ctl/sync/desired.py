@@ -20,15 +20,20 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupKind, GroupVersionKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
 from gitops_ctl.documents.collection import DocumentSet
+from gitops_ctl.documents.holds import has_rules
 from gitops_ctl.documents.loader import Document
+from gitops_ctl.documents.pointer import pointer_of
 from gitops_ctl.documents.problem import Problem
-from gitops_ctl.sync.model import Consented, Desired, DesiredState, Held, Mode, OwnerId, short_digest
+from gitops_ctl.sync.model import Consented, Desired, DesiredState, Held, Mode, OwnerId, Standing, short_digest
 from gitops_ctl.sync.order import CRD, in_waves, stage_of
 from gitops_ctl.sync.transform import transformed
 from gitops_ctl.trust.provenance import Introduced, Provenance
 
 GIT_ONLY: Final = frozenset({GroupKind(GROUP, "TrustPolicy"), GroupKind(GROUP, "Consent")})
 """Kinds that are checked wherever they are and never applied."""
+
+NOBODY: Final = Standing()
+_EDIT: Final = "edit"
 
 Scope = Callable[[GroupVersionKind], bool | None]
 """Whether a kind is namespaced; None when neither the cluster nor the unit knows it."""
@@ -150,7 +155,7 @@ class _Builder:
             self.held[identity] = Held(identity, ErrorCode.ANNOTATION_INVALID, str(error), document.file, document.line)
             self.faulty = True
             return
-        by = self._introducers(document, annotations)
+        by = self.provenance.about(document.id)
         introduced = _introduced(by)
         self.objects[identity] = Desired(
             id=identity,
@@ -164,16 +169,20 @@ class _Builder:
             introduced=introduced,
             depends_on=depends_on,
             mode=mode,
-            consents={name: Consented(text_at(annotations, name), item.commit) for name, item in by.items()},
+            consents=_consents(by, annotations),
+            standing=Standing(by, self.provenance.void_of(document.id)) if has_rules(identity.group_kind) else NOBODY,
         )
 
     def _is_the_same(self, before: Desired, document: Document) -> bool:
-        """Whether an object was made from this very document; what carries a consent is always looked at again."""
+        """Whether an object was made from this very document; what somebody stands behind is always looked at again."""
         return (
             before.tree is document.tree
             and (before.file, before.line) == (document.file, document.line)
             and before.owner == self.unit.owner
             and CONSENT_ANNOTATIONS.isdisjoint(object_at(document.tree, "metadata", "annotations"))
+            and not has_rules(document.id.group_kind)
+            and not before.introduced
+            and not self.provenance.about(document.id)
         )
 
     def hold_cycles(self) -> None:
@@ -197,30 +206,32 @@ class _Builder:
         marks = "".join(f"\n{name}={value}" for name, value in sorted(introduced.items()))
         return short_digest(f"{document.digest}\n{identity.namespace}\n{self.unit.owner.label}{marks}".encode())
 
-    def _introducers(self, document: Document, annotations: JsonObject) -> Mapping[str, Introduced]:
-        if not annotations or CONSENT_ANNOTATIONS.isdisjoint(annotations):
-            return {}
-        found = {
-            name: self.provenance.of(document.id, f"/metadata/annotations/{name.replace('/', '~1')}")
-            for name in CONSENT_ANNOTATIONS
-            if name in annotations
-        }
-        return {name: introduced for name, introduced in found.items() if introduced is not None}
-
 
 def _dependencies(annotations: JsonObject) -> tuple[ObjectId, ...]:
     text = text_at(annotations, ANNOTATION_DEPENDS_ON)
     return tuple(ObjectId.parse(part.strip()) for part in text.split(",") if part.strip()) if text else ()
 
 
+def _consents(by: Mapping[str, Introduced], annotations: JsonObject) -> dict[str, Consented]:
+    """The consent annotations that a person introduced, by name."""
+    found = {
+        name: by.get(pointer_of(("metadata", "annotations", name))) for name in CONSENT_ANNOTATIONS & set(annotations)
+    }
+    return {
+        name: Consented(text_at(annotations, name), item.commit) for name, item in found.items() if item is not None
+    }
+
+
 def _introduced(fields: Mapping[str, Introduced]) -> dict[str, str]:
     """The two annotations, newest introducer per verb; none when nothing authorising was introduced."""
-    if not fields:
-        return {}
     newest: dict[str, Introduced] = {}
     for item in fields.values():
+        if item.verb == _EDIT:
+            continue  # what a consent speaks about, not an authorising field itself
         if item.verb not in newest or item.at > newest[item.verb].at:
             newest[item.verb] = item
+    if not newest:
+        return {}
     verbs = sorted(newest)
     return {
         ANNOTATION_INTRODUCED_BY: ",".join(f"{verb}={newest[verb].person}" for verb in verbs),

@@ -15,6 +15,7 @@ from gitops_ctl.api.names import ANNOTATION_OWNER_ID, LABEL_OWNER
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupKind, GroupVersionKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
+from gitops_ctl.trust.provenance import Introduced
 
 
 def short_digest(data: bytes) -> str:
@@ -89,6 +90,20 @@ class Consented:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Who stands behind the authorising fields of one object, by JSON pointer, and which of them count for nothing."""
+
+    introduced: Mapping[str, Introduced] = field(default_factory=dict)
+    void: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, pointer: str) -> Introduced | None:
+        return self.introduced.get(pointer)
+
+    def why_void(self, pointer: str) -> str:
+        return self.void.get(pointer, "")
+
+
+@dataclass(frozen=True, slots=True)
 class Desired:
     """One object as Git declares it.
 
@@ -97,6 +112,7 @@ class Desired:
         digest: the declared digest: another one whenever anything that would be sent is another.
         introduced: the annotations that say who stands behind authorising fields.
         consents: consent annotations that a person introduced, by name; others count for nothing.
+        standing: for kinds with rules that ask for it: who stands behind their fields.
     """
 
     id: ObjectId
@@ -111,6 +127,7 @@ class Desired:
     depends_on: tuple[ObjectId, ...] = ()
     mode: Mode = Mode.SHARED
     consents: Mapping[str, Consented] = field(default_factory=dict)
+    standing: Standing = field(default_factory=Standing)
 
     def body(self) -> dict[str, JsonValue]:
         """What is sent to the API server: the document with its namespace and our marks."""

@@ -13,18 +13,19 @@ import yaml
 
 from gitops_ctl.api.crd import crd_of, kind_of
 from gitops_ctl.api.generate import SCHEMAS
-from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.model import parse
 from tests.support.api import a_condition, a_source, a_sync, an_inventory
 from tests.support.api_case import Case
 from tests.support.api_rules import CASES
+from tests.support.api_talos import a_cluster, a_machine
 from tests.support.api_violations import Violation, full_objects, violations
 from tests.support.cluster import ControlPlaneHandle
 from tests.support.plain_api import CRDS_PATH, PlainApi, install_crds
 
 pytestmark = pytest.mark.cluster
 
-MODELS = {kind_of(model).kind: model for model in KINDS}
+MODELS = {kind_of(model).kind: model for model in ALL_KINDS}
 CRDS = {kind: crd_of(model) for kind, model in MODELS.items()}
 FULL = full_objects()
 VIOLATIONS = [
@@ -45,8 +46,8 @@ def server(control_plane: ControlPlaneHandle) -> Iterator[PlainApi]:
 
 
 def place_of(tree: dict[str, Any]) -> str:
-    plural = kind_of(MODELS[tree["kind"]]).plural
-    return f"/apis/gitops-ctl.dev/v1alpha1/namespaces/{tree['metadata']['namespace']}/{plural}"
+    kind = kind_of(MODELS[tree["kind"]])
+    return f"/apis/{kind.group}/v1alpha1/namespaces/{tree['metadata']['namespace']}/{kind.plural}"
 
 
 class Judge:
@@ -121,7 +122,7 @@ def test_every_keyword_holds_on_the_server(judge: Judge, kind: str, broken: Viol
     assert broken.path.split("[")[0] in answer
 
 
-@pytest.mark.parametrize("tree", [a_source(), a_sync()], ids=["GitSource", "Sync"])
+@pytest.mark.parametrize("tree", [a_source(), a_sync(), a_cluster(), a_machine()], ids=lambda tree: tree["kind"])
 def test_the_server_fills_in_the_defaults_of_the_models(server: PlainApi, tree: dict[str, Any]):
     model = MODELS[tree["kind"]]
     stored = server.post(f"{place_of(tree)}?dryRun=All", tree).body

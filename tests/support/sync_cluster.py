@@ -57,19 +57,20 @@ async def until(condition: Callable[[], Any], *, timeout_s: float = DEADLINE_S, 
 
 async def install_crds(client: KubeClient) -> None:
     """Our own definitions, once per control plane."""
-    for path in sorted(CRDS.glob("*.yaml")):
-        tree = yaml.safe_load(path.read_text())
+    trees = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
+    for tree in trees:
         name = tree["metadata"]["name"]
         await client.apply(
             f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}", tree, manager="tests", force=True
         )
-    for path in ("gitsources", "syncs", "inventories"):
+    for tree in trees:
+        path = f"/apis/{tree['spec']['group']}/v1alpha1/{tree['spec']['names']['plural']}"
         await until(lambda path=path: _is_served(client, path), what=path)
 
 
-async def _is_served(client: KubeClient, plural: str) -> bool:
+async def _is_served(client: KubeClient, path: str) -> bool:
     try:
-        await client.get(f"/apis/{API_VERSION}/{plural}?limit=1")
+        await client.get(f"{path}?limit=1")
     except NotFound:
         return False
     return True
@@ -107,6 +108,7 @@ class Bench:
     room: SyncRoom | None = None
     running: asyncio.Task[None] | None = None
     consents: dict[tuple[ObjectId, str], Introduced] = field(default_factory=dict)
+    void: dict[tuple[ObjectId, str], str] = field(default_factory=dict)
 
     # -- Git ---------------------------------------------------------------------------------------------------------
 
@@ -126,7 +128,7 @@ class Bench:
             commit=commit,
             tree=self.repo.git("rev-parse", f"{commit}^{{tree}}"),
             store_path=self.repo.git_dir,
-            provenance=Provenance(fields=dict(self.consents)),
+            provenance=Provenance(fields=dict(self.consents), void=dict(self.void)),
             generation=1,
             trusted=True,
             effects_allowed=True,

@@ -6,7 +6,8 @@ import pytest
 
 from gitops_ctl.api.compat import require_fields
 from gitops_ctl.api.crd import crd_of
-from gitops_ctl.api.gitops import KINDS, GitSource
+from gitops_ctl.api.gitops import GitSource
+from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.core.errors import Refused
 
 
@@ -18,7 +19,7 @@ def properties(crd, *path):
     return schema["properties"]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", ALL_KINDS, ids=lambda kind: kind.__name__)
 def test_the_definitions_of_this_release_have_every_field(kind):
     require_fields(crd_of(kind), needed=crd_of(kind))
 

@@ -10,6 +10,7 @@ import yaml
 
 from gitops_ctl.api import generate
 from tests.support.api import a_consent, a_policy, a_source, a_sync, an_inventory
+from tests.support.api_talos import a_cluster, a_machine, a_patch, an_operation
 
 GOOD = {
     "gitsource": a_source(),
@@ -17,6 +18,10 @@ GOOD = {
     "inventory": an_inventory(),
     "trustpolicy": a_policy(),
     "consent": a_consent(),
+    "taloscluster": a_cluster(),
+    "talosmachine": a_machine(),
+    "talosoperation": an_operation(),
+    "talosconfigpatch": a_patch(),
 }
 
 
@@ -66,5 +71,5 @@ def test_an_editor_accepts_a_good_document_and_shows_a_misspelt_member(name):
 
 
 def test_an_editor_knows_no_status():
-    for name in ("gitsource", "sync"):
+    for name in ("gitsource", "sync", "taloscluster", "talosoperation"):
         assert "status" not in editor_schema_of(name)["properties"]

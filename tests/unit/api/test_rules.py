@@ -4,13 +4,13 @@ import jsonschema_rs
 import pytest
 
 from gitops_ctl.api.crd import kind_of, structural_schema
-from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.model import parse
 from gitops_ctl.core.errors import Refused
 from tests.support.api_rules import CASES, Case
 from tests.support.api_violations import full_objects, violations
 
-MODELS = {kind_of(model).kind: model for model in KINDS}
+MODELS = {kind_of(model).kind: model for model in ALL_KINDS}
 SCHEMAS = {
     kind: jsonschema_rs.Draft202012Validator(
         structural_schema(model), validate_formats=True, pattern_options=jsonschema_rs.RegexOptions()
@@ -75,6 +75,7 @@ def test_every_cel_rule_has_a_case_that_breaks_it():
 
 
 def _rules(node):
-    yield from node.get("x-kubernetes-validations", [])
+    # What compares with the old version needs a server: tests/cluster/test_talos_kinds.py.
+    yield from (rule for rule in node.get("x-kubernetes-validations", []) if "oldSelf" not in rule["rule"])
     for part in (*node.get("properties", {}).values(), *([node["items"]] if "items" in node else [])):
         yield from _rules(part)

@@ -10,8 +10,9 @@ from pydantic import Field, computed_field
 
 from gitops_ctl.api.crd import crd_of, inlined, kind_of, structural_schema
 from gitops_ctl.api.git_source import GitRef
-from gitops_ctl.api.gitops import KINDS, GitSource
+from gitops_ctl.api.gitops import GitSource
 from gitops_ctl.api.kind import CustomKind
+from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.model import Model
 from gitops_ctl.api.structural import NotStructural, check_structural
 
@@ -239,23 +240,35 @@ def test_rules_stand_where_they_look():
 
 
 def test_the_server_adds_nothing_to_what_controllers_write():
-    for model in KINDS:
+    for model in ALL_KINDS:
         schema: Any = structural_schema(model)
         written = schema["properties"].get("status") or schema["properties"]["spec"]
         assert "'default'" not in str(written)
 
 
-@pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
+COLUMNS = {
+    "GitSource": ["Ready", "Reason", "Revision", "Since", "Age"],
+    "Sync": ["Ready", "Reason", "Revision", "Since", "Age"],
+    "Inventory": ["Sync", "Shard", "Age"],
+    "Proposal": ["Phase", "Number", "Reason", "Purpose", "Age"],
+    "TalosCluster": ["Wanted", "Set", "Live", "Lock", "Age"],
+    "TalosMachine": ["Cluster", "Role", "KubeProxy", "Ready", "Reason", "Age"],
+    "TalosOperation": ["Cluster", "Kind", "Target", "Phase", "Step", "Age"],
+    "TalosConfigPatch": ["Cluster", "Age"],
+}
+
+
+@pytest.mark.parametrize("model", ALL_KINDS, ids=lambda model: model.__name__)
 def test_names_and_columns_answer_what_people_ask(model):
     crd: Any = crd_of(model)
     version = crd["spec"]["versions"][0]
     columns = [column["name"] for column in version["additionalPrinterColumns"] if not column.get("priority")]
     assert crd["spec"]["names"]["categories"] == ["gitops"]
     assert ("status" in version.get("subresources", {})) is kind_of(model).has_status
-    if kind_of(model).has_status:
-        assert columns == ["Ready", "Reason", "Revision", "Since", "Age"]
+    assert columns == COLUMNS[kind_of(model).kind]
 
 
 def test_short_names_are_those_of_the_design():
-    short = {kind_of(model).kind: kind_of(model).short_names for model in KINDS}
-    assert short == {"GitSource": ("gsrc",), "Sync": ("gsync",), "Inventory": ()}
+    short = {kind_of(model).kind: kind_of(model).short_names for model in ALL_KINDS}
+    named = {kind: names for kind, names in short.items() if names}
+    assert named == {"GitSource": ("gsrc",), "Sync": ("gsync",), "Proposal": ("prop",)}

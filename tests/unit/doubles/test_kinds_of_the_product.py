@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 from gitops_ctl.api.crd import crd_of, kind_of
-from gitops_ctl.api.gitops import KINDS
+from gitops_ctl.api.kinds import ALL_KINDS
 from tests.doubles.apiserver import Answer, ApiServer, Request
 from tests.support.api_case import Case
 from tests.support.api_rules import CASES
 from tests.support.api_violations import Violation, full_objects, violations
 
-CRDS = {kind_of(model).kind: crd_of(model) for model in KINDS}
-PLURALS = {kind_of(model).kind: kind_of(model).plural for model in KINDS}
+CRDS = {kind_of(model).kind: crd_of(model) for model in ALL_KINDS}
+PLACES = {
+    kind_of(model).kind: f"{kind_of(model).group}/v1alpha1/namespaces/{{}}/{kind_of(model).plural}"
+    for model in ALL_KINDS
+}
 FULL = full_objects()
 VIOLATIONS = [
     (kind, broken)
@@ -44,7 +47,7 @@ def send(server: ApiServer, method: str, path: str, body: Any = None, **query: s
 
 def says(server: ApiServer, tree: dict[str, Any]) -> str:
     """Empty when the object is accepted, else code and message; nothing stays behind."""
-    path = f"/apis/gitops-ctl.dev/v1alpha1/namespaces/{tree['metadata']['namespace']}/{PLURALS[tree['kind']]}"
+    path = f"/apis/{PLACES[tree['kind']].format(tree['metadata']['namespace'])}"
     if "status" not in tree:
         return told(send(server, "POST", path, tree, dryRun="All"))
     bare = {key: value for key, value in tree.items() if key != "status"}
