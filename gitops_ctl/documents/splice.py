@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from gitops_ctl.core.canonical import canonical_json
+from gitops_ctl.core.jsonvalue import JsonValue
 from gitops_ctl.documents.pointer import steps_of
 from gitops_ctl.documents.spliceedits import Step, add, remove, replace
 from gitops_ctl.documents.splicelevels import Level, open_level
@@ -17,7 +18,21 @@ from gitops_ctl.documents.splicerefusal import SpliceRefused
 from gitops_ctl.documents.splicetext import read_text
 from gitops_ctl.documents.splicevalues import ABSENT, Absent, Found, Reader, means_the_same
 
-__all__ = ["ABSENT", "Absent", "Edit", "Inner", "SpliceRefused", "Spliced", "splice", "splice_with_notes", "value_in"]
+__all__ = [
+    "ABSENT",
+    "Absent",
+    "Edit",
+    "Found",
+    "Inner",
+    "SpliceRefused",
+    "Spliced",
+    "documents_in",
+    "line_of",
+    "means_the_same",
+    "splice",
+    "splice_with_notes",
+    "value_in",
+]
 
 _Address: TypeAlias = tuple[tuple[int, tuple[str, ...]], ...]
 """Document and path in each text, the file first."""
@@ -94,6 +109,26 @@ def value_in(text: bytes, *, document: int, pointer: str, inner: Sequence[Inner]
             return ABSENT
         level = level.inside(outer_document, steps)
     return _read(level, *way[-1])
+
+
+def documents_in(text: bytes) -> tuple[JsonValue, ...]:
+    """The values of all documents of a text, in its order; an empty document is null.
+
+    Raises:
+        SpliceRefused: the text cannot be read.
+    """
+    return tuple(Reader(root).value(root) for root in open_level(read_text(text)).roots)
+
+
+def line_of(text: bytes, *, document: int, pointer: str, inner: Sequence[Inner] = ()) -> int:
+    """The line, from 1, at which the value at a place begins; 0 when it is not there as such.  Never raises."""
+    try:
+        way = _address(document, pointer, inner)
+        level = _descend(open_level(read_text(text)), way)[-1]
+        nodes = level.trail(*way[-1])
+    except SpliceRefused:
+        return 0
+    return nodes[-1].start.line + 1 + level.above if len(nodes) > len(way[-1][1]) else 0
 
 
 def _read(level: Level, document: int, steps: tuple[str, ...]) -> Found:
