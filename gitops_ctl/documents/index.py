@@ -14,7 +14,7 @@ from gitops_ctl.documents.collection import DocumentSet, FileReader, assemble, f
 from gitops_ctl.documents.loader import Loaded, LoadLimits, load
 from gitops_ctl.documents.tree import TreeFile
 from gitops_ctl.git.store import ObjectStore
-from gitops_ctl.git.tree import DEFAULT_LIMITS, TreeLimits, walk_tree
+from gitops_ctl.git.tree import DEFAULT_LIMITS, KnownFolders, TreeLimits, walk_tree
 
 __all__ = ["DocumentCache", "DocumentSet", "first_errors", "load_directory", "load_set"]
 
@@ -44,6 +44,9 @@ class DocumentCache:
         self._lock = Lock()
         self._entries: OrderedDict[tuple[str, str], tuple[Loaded, int]] = OrderedDict()
         self._sets: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
+        self.folders = KnownFolders()
+        self.walking = Lock()
+        """Held by whoever walks a tree with `folders`."""
         self.parsed = 0
         """How many files were parsed, not found."""
         self.dropped = 0
@@ -112,9 +115,9 @@ def load_set(
     known = cache.known_set(key, limits=tree_limits)
     if known is not None:
         return known
-    entries = [
-        TreeFile(entry.path, entry.mode, entry.id) for entry in walk_tree(store, tree, path=folder, limits=tree_limits)
-    ]
+    with cache.walking:
+        walked = walk_tree(store, tree, path=folder, limits=tree_limits, known=cache.folders)
+        entries = [TreeFile(*entry) for entry in walked]
 
     def read(entry: TreeFile) -> bytes:
         return store.blob(entry.id)

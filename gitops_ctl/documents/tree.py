@@ -6,7 +6,7 @@ Symlinks, submodules and odd names are reported, never followed.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.documents.ignore import IGNORE_FILE, IgnoreRules
@@ -33,8 +33,7 @@ class Entry(Protocol):
 EntryT = TypeVar("EntryT", bound=Entry)
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFile:
+class TreeFile(NamedTuple):
     """One entry of a tree or a folder: what Git calls mode (octal text) and id; the id is empty outside of Git."""
 
     path: str

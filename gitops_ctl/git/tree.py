@@ -7,9 +7,10 @@ Rules:
   * Every walk is bounded in entries, depth and bytes: 25 objects can describe a billion files (engineering.md, section 4.4).
 """
 
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
@@ -43,13 +44,45 @@ class PathChange:
     new: TreeEntry | None
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(NamedTuple):
     """One file, symlink or submodule of a tree; `path` is whole, from the root."""
 
     path: str
     mode: int
     id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """One folder at one path: its entries in Git's order, of which an inner folder is (id, prefix)."""
+
+    items: tuple[FileEntry | tuple[str, str], ...]
+    bytes: int
+
+
+class KnownFolders:
+    """Folders that were walked before; a commit that changes one file reads the folders on the way to it.
+
+    For one thread at a time.  The oldest folders go when more than `limit` entries are known.
+    """
+
+    def __init__(self, *, limit: int = 100_000) -> None:
+        self._limit = limit
+        self._entries = 0
+        self._folders: OrderedDict[tuple[str, str], _Folder] = OrderedDict()
+
+    def find(self, tree: str, prefix: str) -> _Folder | None:
+        """The folder `tree` at `prefix`, as far as it is known."""
+        found = self._folders.get((tree, prefix))
+        if found is not None:
+            self._folders.move_to_end((tree, prefix))
+        return found
+
+    def keep(self, tree: str, prefix: str, folder: _Folder) -> None:
+        self._folders[(tree, prefix)] = folder
+        self._entries += len(folder.items)
+        while self._entries > self._limit and len(self._folders) > 1:
+            self._entries -= len(self._folders.popitem(last=False)[1].items)
 
 
 class TreeReader(Protocol):
@@ -122,7 +155,12 @@ def _compare(store: TreeReader, pair: tuple[str, str], prefix: str, changes: lis
 
 
 def walk_tree(
-    store: ObjectStore, tree: str, *, path: str = "", limits: TreeLimits = DEFAULT_LIMITS
+    store: ObjectStore,
+    tree: str,
+    *,
+    path: str = "",
+    limits: TreeLimits = DEFAULT_LIMITS,
+    known: KnownFolders | None = None,
 ) -> Iterator[FileEntry]:
     """Files, symlinks and submodules below `path`, depth first in Git's order; nothing is followed.
 
@@ -131,6 +169,7 @@ def walk_tree(
         tree: id of the root tree.
         path: folder to start in, or one file; empty for the root.  Nothing there yields nothing.
         limits: bounds of the walk.
+        known: folders of earlier walks; those of this one are added.
 
     Raises:
         NotFound: an object is missing.
@@ -141,22 +180,45 @@ def walk_tree(
         return
     place = path.strip("/")
     if start.mode == DIRECTORY:
-        yield from _walk(store, start.id, f"{place}/" if place else "", 0, _Budget(limits))
+        walk = _Walk(store, _Budget(limits), KnownFolders() if known is None else known)
+        yield from walk.below(start.id, f"{place}/" if place else "", 0)
     else:
         yield FileEntry(place, start.mode, start.id)
 
 
-def _walk(store: ObjectStore, tree: str, prefix: str, depth: int, budget: _Budget) -> Iterator[FileEntry]:
-    entries = store.tree(tree)
-    budget.enter(prefix, depth, len(entries))
-    for raw in entries:
-        entry = to_entry(raw)
-        if entry.mode == DIRECTORY:
-            yield from _walk(store, entry.id, f"{prefix}{entry.name}/", depth + 1, budget)
-            continue
-        if entry.is_file:
-            budget.add_bytes(prefix, store.size(entry.id))
-        yield FileEntry(prefix + entry.name, entry.mode, entry.id)
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    store: ObjectStore
+    budget: _Budget
+    known: KnownFolders
+
+    def below(self, tree: str, prefix: str, depth: int) -> Iterator[FileEntry]:
+        folder = self.known.find(tree, prefix)
+        if folder is None:
+            raw = self.store.tree(tree)
+            self.budget.enter(prefix, depth, len(raw))
+            folder = self._read(raw, prefix)
+            self.known.keep(tree, prefix, folder)
+        else:
+            self.budget.enter(prefix, depth, len(folder.items))
+        self.budget.add_bytes(prefix, folder.bytes)
+        for item in folder.items:
+            if isinstance(item, FileEntry):
+                yield item
+            else:
+                yield from self.below(*item, depth + 1)
+
+    def _read(self, raw: Iterable[RawEntry], prefix: str) -> _Folder:
+        items: list[FileEntry | tuple[str, str]] = []
+        size = 0
+        for entry in map(to_entry, raw):
+            if entry.mode == DIRECTORY:
+                items.append((entry.id, f"{prefix}{entry.name}/"))
+                continue
+            if entry.is_file:
+                size += self.store.size(entry.id)
+            items.append(FileEntry(prefix + entry.name, entry.mode, entry.id))
+        return _Folder(tuple(items), size)
 
 
 def entry_at(store: TreeReader, tree: str, path: str) -> TreeEntry | None:

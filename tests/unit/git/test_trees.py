@@ -5,7 +5,7 @@ import pytest
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import NotFound, Refused
 from gitops_ctl.git.entries import DIRECTORY, EXECUTABLE, FILE, GITLINK, SYMLINK
-from gitops_ctl.git.tree import TreeLimits, entry_at, tree_changes, walk_tree
+from gitops_ctl.git.tree import KnownFolders, TreeLimits, entry_at, tree_changes, walk_tree
 from tests.support.git_repos import tree_bytes
 
 
@@ -96,6 +96,23 @@ def test_a_walk_ends_at_its_limits(repo, open_store, limits, words):
     with pytest.raises(Refused, match=words) as caught:
         list(walk_tree(open_store(repo), repo.tree(), limits=limits))
     assert (caught.value.code, caught.value.reason) == (ErrorCode.TREE_LIMIT, "FetchTooLarge")
+
+
+def test_a_walk_with_known_folders_gives_the_same_and_counts_the_same(repo, open_store):
+    repo.commit({"a/b/c/d": "x" * 20, "a/b/e": "2", "e": "1"})
+    store, known = open_store(repo), KnownFolders()
+    fresh = list(walk_tree(store, repo.tree()))
+    assert list(walk_tree(store, repo.tree(), known=known)) == fresh == list(walk_tree(store, repo.tree(), known=known))
+    for limits in (TreeLimits(entries=3), TreeLimits(depth=1), TreeLimits(bytes=10)):
+        with pytest.raises(Refused):
+            list(walk_tree(store, repo.tree(), limits=limits, known=known))
+
+
+def test_the_same_folder_at_two_places_is_two_known_folders(repo, open_store):
+    repo.commit({"a/f": "x", "b/f": "x"})
+    store, known = open_store(repo), KnownFolders(limit=1)
+    for _ in range(2):
+        assert [f.path for f in walk_tree(store, repo.tree(), known=known)] == ["a/f", "b/f"]
 
 
 def test_a_tree_that_describes_a_billion_files_ends_the_walk_early(repo, open_store):
