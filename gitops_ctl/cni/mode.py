@@ -81,23 +81,31 @@ def _missing(cilium: CiliumSeen, target: Mode, baseline: Baseline | None) -> Ite
 
 
 def restart_proof(cilium: CiliumSeen, baseline: Baseline | None) -> str:
-    """Which of the three proofs of section 9.4 shows that the agents read the present configuration; empty: none does."""
-    if baseline is not None and cilium.checksum and cilium.checksum != baseline.checksum:
+    """Which of the three proofs of section 9.4 shows that the agents read the present configuration; empty: none does.
+
+    A pod template proves something only when it was written with or after the configuration: an earlier one was rolled out for
+    something else, and its pods may have read the old values.  Whole seconds are all that the API server keeps.
+    """
+    written, start = _second(cilium.written), _second(cilium.oldest_start)
+    rolled = _second(cilium.template_written)
+    follows = written is not None and rolled is not None and rolled >= written
+    if baseline is not None and cilium.checksum and follows and cilium.checksum != baseline.checksum:
         return "checksum"
-    start, written = cilium.oldest_start, cilium.written
-    # Whole seconds are all that the API server keeps; the same second proves nothing.
-    if start is not None and written is not None and start.replace(microsecond=0) > written.replace(microsecond=0):
+    if start is not None and written is not None and start > written:
         return "containers"
-    rose = baseline is not None and cilium.agents is not None and cilium.agents.generation > baseline.generation
-    return "generation" if cilium.checksum and rose else ""
+    rose = baseline is not None and cilium.template_generation > baseline.generation
+    return "generation" if cilium.checksum and follows and rose else ""
+
+
+def _second(moment: datetime | None) -> datetime | None:
+    return moment.replace(microsecond=0) if moment is not None else None
 
 
 def next_baseline(known: Baseline | None, cilium: CiliumSeen | None, target: Mode, *, now: datetime) -> Baseline | None:
     """The template as it was seen last before the value was the target's; the first look counts when it was from the start."""
     if cilium is None or (known is not None and is_asked(cilium, target)):
         return known
-    generation = cilium.agents.generation if cilium.agents is not None else 0
-    fresh = Baseline(cilium.checksum, generation, now)
+    fresh = Baseline(cilium.checksum, cilium.template_generation, now)
     return known if known is not None and replace(fresh, at=known.at) == known else fresh
 
 

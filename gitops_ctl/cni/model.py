@@ -161,13 +161,21 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class CiliumSeen:
-    """The CNI side as the worker saw it; `value` is None where the key is missing, other members where nothing is there."""
+    """The CNI side as the worker saw it; `value` is None where the key is missing, other members where nothing is there.
+
+    Attributes:
+        checksum, template_generation, template_written: of the agents' pod template.
+        written: last write to cilium-config by a manager that owns the key.
+        oldest_start: of the agents' containers, None while one of them does not run.
+    """
 
     present: bool
     value: str | None = None
     agents: RollOut | None = None
     operator: RollOut | None = None
     checksum: str = ""
+    template_generation: int = 0
+    template_written: datetime | None = None
     written: datetime | None = None
     oldest_start: datetime | None = None
     lagging: tuple[str, ...] = ()
@@ -453,9 +461,10 @@ class Authority:
     Attributes:
         revision: the accepted commit; empty: no effect is allowed now, and `why` says the reason.
         mode: the wanted mode in Git.
-        consent: the value of the annotation in Git, and who introduced it; None without the verb `consent`.
+        consent: the value of the annotation in Git.
+        introduced: who introduced that value with the verb `consent`; None when it authorises nothing, for `why_void`.
         steering: only values that somebody with the verb `control` introduced.
-        file, document: where the object lies in Git; the document counts from 0.
+        source, file: where the object lies in Git; the file is empty where it cannot be edited.
         held: why the Sync keeps the object back, empty when it does not.
     """
 
@@ -464,10 +473,10 @@ class Authority:
     mode: Mode | None = None
     consent: str = ""
     introduced: Introduction | None = None
+    why_void: str = ""
     steering: Steering = Steering()
     source: str = ""
     file: str = ""
-    document: int = 0
     held: str = ""
 
 

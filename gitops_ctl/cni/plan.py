@@ -267,30 +267,39 @@ def _unanswered(world: World, operation: Operation) -> State:
 
 def _after(world: World, operation: Operation, outcome: Outcome) -> State:
     """The state that an outcome makes of the present one."""
-    if outcome.rows is not None:
-        operation = replace(operation, state=replace(operation.state, rows=outcome.rows))
+    before, operation = operation, replace(operation, state=_judged(operation, outcome))
     match outcome.verdict:
         case Verdict.PASS:
             return _advanced(world, operation, noted=outcome.noted)
+        case Verdict.BACK:
+            return _entered(world, operation, _before(operation))
         case Verdict.FINISH:
             return _over(operation.state, Phase.SUCCEEDED, outcome.said)
         case Verdict.PAUSE:
             return _paused(world, operation, outcome.said)
         case Verdict.WAIT:
-            return _waiting(world, operation, outcome)
+            return _waiting(world, operation, outcome, before=before)
 
 
-def _waiting(world: World, operation: Operation, outcome: Outcome) -> State:
+def _judged(operation: Operation, outcome: Outcome) -> State:
+    """The state with the machines and the requests of an outcome; what is claimed and has no receipt stays in any case."""
+    state = operation.state
+    listed = frozenset(request.id for request in outcome.asks)
+    kept = [one for one in state.requests if one.action is Action.OBSERVE or _is_open(operation, one)]
+    requests = (*(one for one in kept if one.id not in listed), *outcome.asks)
+    return replace(state, requests=requests, rows=state.rows if outcome.rows is None else outcome.rows)
+
+
+def _waiting(world: World, operation: Operation, outcome: Outcome, *, before: Operation) -> State:
     state, now = operation.state, world.now
     late = overdue(state, outcome.limits, now=now)
     if late is not None:
         return _paused(world, operation, Said(late.reason, late.message))
-    listed = frozenset(request.id for request in outcome.asks)
-    kept = [one for one in state.requests if one.action is Action.OBSERVE or (_is_open(operation, one))]
-    requests = (*(one for one in kept if one.id not in listed), *outcome.asks)
-    waiting = replace(state, requests=requests, clocks=wound(state, outcome.limits, now=now), said=outcome.said)
+    waiting = replace(state, clocks=wound(state, outcome.limits, now=now), said=outcome.said)
     silent = overdue(state, [worker_limit("", name=WORKER_CLOCK)], now=now) is not None
-    return _asking(world, operation, waiting) if outcome.look or silent else waiting
+    # A number that nobody used is gone with its request: the new question takes a higher one.
+    dropped = any(_is_unused(before, one) and one not in waiting.requests for one in before.state.requests)
+    return _asking(world, before, waiting) if outcome.look or silent or dropped else waiting
 
 
 def _advanced(world: World, operation: Operation, *, noted: str) -> State:
@@ -356,6 +365,11 @@ def _is_open(operation: Operation, request: Request) -> bool:
     return request.action.is_effect and request.id in operation.claims and request.id not in operation.receipts
 
 
+def _is_unused(operation: Operation, request: Request) -> bool:
+    """Whether an effect was asked for and nobody has answered in any way."""
+    return request.action.is_effect and request.id not in operation.claims and request.id not in operation.receipts
+
+
 def _frozen(world: World) -> str:
     return f"no accepted revision allows an effect now ({world.authority.why}); nothing is undone"
 
@@ -374,6 +388,12 @@ def _next(operation: Operation) -> Step | None:
     steps = STEPS[operation.target]
     number = steps.index(_step(operation)) + 1
     return steps[number] if number < len(steps) else None
+
+
+def _before(operation: Operation) -> Step:
+    """The step before the present one."""
+    steps = STEPS[operation.target]
+    return steps[steps.index(_step(operation)) - 1]
 
 
 def _view(world: World, operation: Operation) -> View:

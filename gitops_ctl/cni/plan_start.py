@@ -30,8 +30,9 @@ def asked_for(cluster: Cluster, operations: Sequence[Operation], authority: Auth
     introduced = authority.introduced
     if introduced is None:
         return Problem(
-            NOT_FROM_GIT,
-            "nobody with the verb consent introduced the present value of the annotation since the pinned root; "
+            "ConsentMissing" if authority.why_void else NOT_FROM_GIT,
+            authority.why_void
+            or "nobody with the verb consent introduced the present value of the annotation since the pinned root; "
             "it authorises nothing until it is introduced anew",
         )
     if authority.held or is_spent(cluster, operations, introduced.commit):

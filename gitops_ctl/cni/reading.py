@@ -179,6 +179,8 @@ def _cilium(tree: JsonObject) -> CiliumSeen:
         agents=_roll_out(tree, "agents"),
         operator=_roll_out(tree, "operator"),
         checksum=text_at(tree, "checksum"),
+        template_generation=int_at(tree, "templateGeneration"),
+        template_written=_time(tree, "templateWrittenAt"),
         written=_time(tree, "configWrittenAt"),
         oldest_start=_time(tree, "oldestAgentStart"),
         lagging=_texts(list_at(tree, "lagging")),
@@ -283,8 +285,9 @@ def _row(tree: JsonObject) -> Row:
 
 
 def _said(status: JsonObject, phase: Phase) -> Said:
-    """Why it is paused; what else a state says is found anew in every pass."""
-    condition = (condition_of(status, "Paused") if phase is Phase.PAUSED else None) or EMPTY
+    """Why it is paused, or how it ended; what else a state says is found anew in every pass."""
+    kind = "Paused" if phase is Phase.PAUSED else "Succeeded" if phase.is_over else ""
+    condition = condition_of(status, kind) or EMPTY
     return Said(text_at(condition, "reason"), text_at(condition, "message"))
 
 

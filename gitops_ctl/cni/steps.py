@@ -43,6 +43,8 @@ class Verdict(enum.Enum):
     """What a step says."""
 
     PASS = enum.auto()
+    BACK = enum.auto()
+    """To the step before: it is not through any more."""
     WAIT = enum.auto()
     PAUSE = enum.auto()
     FINISH = enum.auto()

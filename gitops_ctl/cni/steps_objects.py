@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gitops_ctl.cni import messages
 from gitops_ctl.cni.mode import is_proxy_gone, proxy_missing
-from gitops_ctl.cni.model import Action, Observed, Receipt, Request, Result
+from gitops_ctl.cni.model import Action, Observed, Progress, Receipt, Request, Result
 from gitops_ctl.cni.preflight import on_hold
 from gitops_ctl.cni.steps import VERIFY_S, Limit, Outcome, Verdict, View, asked, passed, pauses, waits, worker_limit
 from gitops_ctl.cni.steps_cni import agents_wait
@@ -17,6 +17,8 @@ def remove(view: View, seen: Observed) -> Outcome:
     request = view.state.request(Action.REMOVE)
     if request is not None and (outcome := _standing(view, request)) is not None:
         return outcome
+    if _unswitched(view):
+        return Outcome(Verdict.BACK)
     if is_proxy_gone(seen.proxy):
         return passed()
     receipt = view.operation.receipts.get(request.id) if request is not None else None
@@ -94,6 +96,12 @@ def _before_removal(view: View, seen: Observed) -> Outcome | None:
     if (held := on_hold(view.machines)) is not None:
         return pauses(held.reason, held.message)
     return agents_wait(view, seen) or _rendering(view, seen)
+
+
+def _unswitched(view: View) -> bool:
+    """Whether a machine is left that was on hold, or not there, while the others were switched."""
+    done = {row.name for row in view.state.rows if row.state is Progress.DONE}
+    return any(not machine.held and machine.name not in done for machine in view.machines)
 
 
 def _rendering(view: View, seen: Observed) -> Outcome | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from gitops_ctl.api.names import ANNOTATION_INTRODUCED_BY, ANNOTATION_INTRODUCED_COMMIT, ICHOR_API_VERSION
 from gitops_ctl.api.talos import WORKER_MEMBERS
-from gitops_ctl.cni.model import KIND, Cluster, Introduction, Operation, Phase, Record, Request, Row, State
+from gitops_ctl.cni.model import KIND, Cluster, Introduction, Operation, Phase, Problem, Record, Request, Row, State
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.conditions import Condition, Status, merge_conditions
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
@@ -84,8 +84,8 @@ def owned_of(status: JsonObject) -> JsonObject:
     return {name: value for name, value in status.items() if name not in WORKER_MEMBERS}
 
 
-def record_tree(record: Record, *, operations: frozenset[str]) -> JsonObject:
-    """The executor's members of a cluster's status; a lock that is not held by one of `operations` is not ours to write."""
+def record_tree(record: Record) -> dict[str, JsonValue]:
+    """The executor's members of a cluster's status; a lock that another kind of operation holds is not ours to write."""
     cni: dict[str, JsonValue] = {}
     if record.mode is not None:
         cni["kubeProxy"] = record.mode.value
@@ -97,7 +97,7 @@ def record_tree(record: Record, *, operations: frozenset[str]) -> JsonObject:
         cni["drift"] = {"reason": drift.reason, "message": drift.message, "since": drift.since}
     status: dict[str, JsonValue] = {"cni": cni} if cni else {}
     lock = record.lock
-    if lock is not None and lock.uid in operations:
+    if lock is not None and lock.kind == KIND:
         status["lock"] = {
             "holder": lock.holder,
             "operationUID": lock.uid,
@@ -105,6 +105,20 @@ def record_tree(record: Record, *, operations: frozenset[str]) -> JsonObject:
             "since": lock.since,
         }
     return status
+
+
+def cluster_ready(cluster: Cluster, *, problem: Problem | None, running: Operation | None) -> Condition:
+    """The condition `Ready` of a cluster: what stands in the way of people, and which switch runs."""
+    drift = cluster.record.drift
+    if problem is not None:
+        return Condition("Ready", "False", problem.reason, problem.message)
+    if drift is not None:
+        return Condition("Ready", "False", drift.reason, drift.message)
+    if running is not None:
+        return Condition(
+            "Ready", "True", "SwitchRunning", f"TalosOperation {running.key.name} switches to {running.target}"
+        )
+    return Condition("Ready", "True", "Observed")
 
 
 def operation_name(cluster: Cluster, introduced: Introduction) -> str:

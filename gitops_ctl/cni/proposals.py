@@ -1,0 +1,142 @@
+"""What an operation asks to be changed in Git, and when that is wanted no more (cni-switch.md, sections 4 and 11; forges.md, section 3.1).
+
+Pure.  A proposal is no write: it takes effect when a person merges it and the owner's own tool rolls it out.  The operation looks at the
+live cluster, never at whether a pull request was merged.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from gitops_ctl.api.names import ANNOTATION_CONFIRM_SWITCH, ANNOTATION_WHY, ICHOR_API_VERSION
+from gitops_ctl.cni.authority import CONSENT
+from gitops_ctl.cni.messages import Place
+from gitops_ctl.cni.model import Authority, Cluster, Mode, Operation, Phase
+from gitops_ctl.cni.writing import cluster_reference, operation_reference
+from gitops_ctl.core.jsonvalue import JsonObject, int_at, object_at, objects_at, text_at
+from gitops_ctl.documents.splice import Edit
+from gitops_ctl.forge.content import FileEdit
+from gitops_ctl.forge.wanted import WantedProposal
+
+_ENDED: Final = frozenset({"Merged", "Closed", "Superseded", "Expired"})
+
+
+def values_name(operation: Operation) -> str:
+    """Name of the proposal that carries an operation's values: one per operation."""
+    return f"{operation.key.name}-values"
+
+
+def cleanup_name(operation: Operation) -> str:
+    """Name of the proposal that removes the consent which the operation spent."""
+    return f"{operation.key.name}-consent"
+
+
+def values_proposal(
+    cluster: Cluster, operation: Operation, *, source: str, edits: tuple[FileEdit, ...], why: str, expires: datetime
+) -> tuple[WantedProposal, JsonObject]:
+    """The change of the values that the target needs, with its owner reference."""
+    other = "kube-proxy" if operation.target is Mode.ENABLED else "Cilium"
+    reason = (
+        f"The switch of cluster {cluster.key.name} to {operation.target} waits for this change: {other} shall serve Services.\n"
+        f"{why}\n"
+        f"It takes effect when it is merged and the owner's own tool rolls it out; the switch looks at the live cluster.\n"
+        f"Existing connections on a node break when Cilium changes mode.\n"
+        f"Old kube-proxy rules stay on each node until it reboots."
+    )
+    wanted = WantedProposal(
+        namespace=cluster.key.namespace,
+        name=values_name(operation),
+        source=source,
+        subject={**_subject(cluster), "uid": operation.uid},
+        purpose=f"cni/{cluster.key.name}/{operation.target}",
+        reason=reason,
+        changes=edits,
+        expires=expires,
+    )
+    return wanted, operation_reference(operation)
+
+
+def cleanup_proposal(
+    cluster: Cluster, operation: Operation, *, authority: Authority, document: int
+) -> tuple[WantedProposal, JsonObject]:
+    """The removal of a consent that is spent; whoever may edit the file may merge it."""
+    edit = Edit(document=document, pointer=CONSENT, op="remove", before=authority.consent)
+    reason = (
+        f"The switch of cluster {cluster.key.name} to {operation.target} has succeeded and its consent is spent.\n"
+        f"This takes the annotation {ANNOTATION_CONFIRM_SWITCH} away. A left-over annotation is harmless."
+    )
+    wanted = WantedProposal(
+        namespace=cluster.key.namespace,
+        name=cleanup_name(operation),
+        source=authority.source,
+        subject={**_subject(cluster), "uid": operation.uid},
+        purpose=f"cni-consent/{cluster.key.name}",
+        reason=reason,
+        changes=((authority.file, edit),),
+    )
+    return wanted, cluster_reference(cluster)
+
+
+def wants_cleanup(cluster: Cluster, operation: Operation, authority: Authority) -> bool:
+    """Whether the consent of a finished operation still stands in Git, as the one that it spent."""
+    consumed, introduced = cluster.record.consumed, authority.introduced
+    return (
+        cluster.cleanup
+        and operation.state.phase is Phase.SUCCEEDED
+        and consumed is not None
+        and consumed.uid == operation.uid
+        and introduced is not None
+        and introduced.commit == consumed.commit
+        and authority.consent == consumed.target.value
+        and bool(authority.file)
+    )
+
+
+def is_open(proposal: JsonObject) -> bool:
+    """Whether a proposal may still have, or get, a pull request."""
+    return text_at(proposal, "status", "phase") not in _ENDED and bool(objects_at(proposal, "spec", "changes"))
+
+
+def withdrawn(proposal: JsonObject) -> JsonObject:
+    """A proposal as it is applied when nothing is wanted any more: an unchanged pull request is closed."""
+    return {**asked_of(proposal), "spec": {**object_at(proposal, "spec"), "changes": []}}
+
+
+def asked_of(proposal: JsonObject) -> JsonObject:
+    """What we asked for in a stored proposal, for a comparison."""
+    metadata = object_at(proposal, "metadata")
+    kept = {name: metadata[name] for name in ("name", "namespace", "ownerReferences") if name in metadata}
+    why = text_at(metadata, "annotations", ANNOTATION_WHY)
+    return {
+        "apiVersion": text_at(proposal, "apiVersion"),
+        "kind": text_at(proposal, "kind"),
+        "metadata": {**kept, "annotations": {ANNOTATION_WHY: why}} if why else kept,
+        "spec": object_at(proposal, "spec"),
+    }
+
+
+def pull_request_of(proposal: JsonObject) -> JsonObject:
+    """`status.pullRequest` of the operation: a copy for people, nothing is decided by it."""
+    status = object_at(proposal, "status")
+    members: dict[str, str | int] = {
+        "url": text_at(status, "url"),
+        "number": int_at(status, "number"),
+        "state": text_at(status, "phase", default="Pending"),
+        "headSha": text_at(status, "headCommit"),
+        "valuesHash": text_at(status, "contentHash"),
+    }
+    return {name: value for name, value in members.items() if value}
+
+
+def with_link(place: Place, proposal: JsonObject) -> Place:
+    """The place with the address of its pull request, once there is one."""
+    url = text_at(proposal, "status", "url")
+    return Place(place.where, place.why, url) if url else place
+
+
+def _subject(cluster: Cluster) -> dict[str, str]:
+    return {
+        "apiVersion": ICHOR_API_VERSION,
+        "kind": "TalosCluster",
+        "namespace": cluster.key.namespace,
+        "name": cluster.key.name,
+    }
