@@ -4,7 +4,6 @@
 `wall` is UTC and may jump: it is for display, for times that an API asks for, and for not-after checks.
 """
 
-import asyncio
 import time
 from datetime import UTC, datetime
 from typing import Protocol
@@ -38,6 +37,8 @@ class SystemClock:
         return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:
+        import asyncio  # noqa: PLC0415  commands that only read a checkout start without it
+
         await asyncio.sleep(max(0.0, seconds))
 
 
