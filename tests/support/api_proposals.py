@@ -82,7 +82,7 @@ PROPOSAL_CASES = (
     _change("operation", {"op": "remove"}, {"op": "move"}, "Unsupported value"),
     _change("any value", {"from": None, "to": {"a": [1, "x", None]}}, {"document": -1}, "greater than or equal to 0"),
     _status("phase", {"phase": "Superseded"}, {"phase": "Done"}, "Unsupported value"),
-    _status("head", {"headCommit": COMMIT}, {"headCommit": "HEAD"}, SHOULD_MATCH),
+    _status("head", {"headCommit": COMMIT}, {"headCommit": "HEAD" * 10}, SHOULD_MATCH),
     _status("content", {"contentHash": DIGEST}, {"contentHash": "md5:0"}, "at least 71"),
     _status("declined", {"declined": [DIGEST] * 20}, {"declined": [DIGEST] * 21}, "at most 20"),
 )

@@ -7,8 +7,8 @@ import pytest
 from gitops_ctl.api.gitops import parse_git_source
 from gitops_ctl.core.errors import BlockedError, NotFound
 from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.forge.access import read_credentials
 from gitops_ctl.git.transport import Credentials
-from gitops_ctl.source.access import read_credentials
 
 SOURCE = parse_git_source(
     {
