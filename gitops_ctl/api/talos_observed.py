@@ -63,6 +63,10 @@ class CiliumObservation(Model):
     """Deployment cilium-operator; left out: it does not exist."""
     checksum: ShortText | None = None
     """Annotation of the agents' pod template that changes with the configuration."""
+    template_generation: Generation = 0
+    """How often the agents' pod template was changed; a change of anything else of the DaemonSet does not count."""
+    template_written_at: Timestamp | None = None
+    """Last write to the agents' pod template."""
     config_written_at: Timestamp | None = None
     """Last write to cilium-config by a manager that owns the key."""
     oldest_agent_start: Timestamp | None = None

@@ -23,9 +23,11 @@ EXIT_INTERRUPTED = 130
 
 # Name to where it is and what `--help` says.  The help text stands here too, so that the list of commands imports none of them.
 COMMANDS: Mapping[str, tuple[str, str]] = {
+    "approve": ("gitops_ctl.cli.approve:approve", "Prepare an approval in a checkout, for you to sign."),
     "bootstrap": ("gitops_ctl.cli.bootstrap:bootstrap", "Take a repository address to a running, pinned source."),
     "check": ("gitops_ctl.cli.check:check", "Check the documents of a checkout, without a cluster."),
     "completion": ("gitops_ctl.cli.completion:completion", "Print the completion script of a shell."),
+    "consent": ("gitops_ctl.cli.consent:consent", "Prepare consent in a checkout, for you to sign."),
     "demo": ("gitops_ctl.cli.demo:demo", "Show the main job on this machine, from signed commit to cluster."),
     "diff": ("gitops_ctl.cli.diff:diff", "Show what a checkout would change in the cluster."),
     "down": ("gitops_ctl.cli.up:down", "Stop the local system that `up` started."),
@@ -41,6 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "up": ("gitops_ctl.cli.up:up", "Start a Kubernetes control plane on this machine."),
     "verify": ("gitops_ctl.cli.verify:verify", "Judge the commits of a checkout by its trust policy."),
     "version": ("gitops_ctl.cli.version:version", "Print the version."),
+    "worker": ("gitops_ctl.cli.worker:worker", "Run a process that holds the credentials of what it changes."),
 }
 
 

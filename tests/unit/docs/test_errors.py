@@ -47,6 +47,7 @@ OURS = {
         "MachineAnswerUnusable",
     ),
     *("MachineConfigRefused", "MachineConfigUnreadable", "MachineReplyLost", "TalosconfigInvalid", "ProxyImageUnknown"),
+    "CredentialNotMounted",
     *("SpliceRefused", "ValuesRefused"),
     *("InternalError", "Usage", "ToolMissing", "DiskShort", "MemoryShort", "LocalSystem", "LocalBusy"),
 }
