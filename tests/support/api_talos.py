@@ -144,6 +144,7 @@ def _observed() -> dict[str, Any]:
     roll_out = dict.fromkeys(counts, 5)
     return {
         "at": MOMENT,
+        "request": ID,
         "cilium": {
             "present": True,
             "value": "true",
@@ -151,6 +152,8 @@ def _observed() -> dict[str, Any]:
             "agents": roll_out,
             "operator": roll_out,
             "checksum": "abc",
+            "templateGeneration": 3,
+            "templateWrittenAt": MOMENT,
             "configWrittenAt": MOMENT,
             "oldestAgentStart": MOMENT,
             "lagging": ["cilium-x2f5d"],
@@ -164,10 +167,18 @@ def _observed() -> dict[str, Any]:
             "rollOut": roll_out,
             "pods": 5,
             "objects": [{"group": "apps", "kind": "DaemonSet", "namespace": "kube-system", "name": "kube-proxy"}],
+            "missing": [{"group": "apps", "kind": "DaemonSet", "namespace": "kube-system", "name": "kube-proxy"}],
+            "rendered": True,
             "lagging": ["kube-proxy-ab12c"],
         },
         "machines": [_seen_machine()],
-        "service": {"result": "NotPossible", "reason": "ProbeNotPossible", "message": "outside", "at": MOMENT},
+        "service": {
+            "result": "NotPossible",
+            "reason": "ProbeNotPossible",
+            "message": "outside",
+            "at": MOMENT,
+            "request": ID,
+        },
         "kubernetesVersion": "v1.36.1",
         "problems": [{"reason": "CredentialNotMounted", "message": "Secret talosconfig, key talosconfig"}],
     }

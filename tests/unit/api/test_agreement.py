@@ -60,7 +60,7 @@ def rules_hold(node: dict[str, Any], value: Any) -> bool:
         except EvaluationError:
             return False
     if isinstance(value, list):
-        return has_unique_keys(node, value) and all(rules_hold(node["items"], item) for item in value)
+        return has_unique_keys(node, value) and all(rules_hold(node.get("items", {}), item) for item in value)
     if isinstance(value, dict):
         parts = node.get("properties", {})
         return all(rules_hold(parts[name], member) for name, member in value.items() if name in parts)
