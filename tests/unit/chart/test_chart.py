@@ -186,8 +186,10 @@ def test_every_binding_gives_its_role_to_the_manager_alone_or_to_the_worker_of_i
         for tree in of_kind(objects, kind):
             namespace = tree["metadata"].get("namespace")
             is_worker = tree["metadata"]["name"] == "gitops-ctl-worker"
-            place = ("gitops-ctl-worker", namespace) if is_worker else ("gitops-ctl-manager", "gitops-ctl-system")
-            assert tree["subjects"] == [{"kind": "ServiceAccount", "name": place[0], "namespace": place[1]}]
+            name = "gitops-ctl-worker" if is_worker else "gitops-ctl-manager"
+            places = [namespace or "team-a", *([] if namespace else ["team-b"])] if is_worker else ["gitops-ctl-system"]
+            wanted = [{"kind": "ServiceAccount", "name": name, "namespace": place} for place in places]
+            assert tree["subjects"] == wanted
             named = of_kind(objects, role, tree["roleRef"]["name"])
             assert [item for item in named if item["metadata"].get("namespace") == namespace]
 
@@ -222,6 +224,24 @@ def test_a_worker_sees_the_talos_kinds_of_its_namespace_and_no_secret():
         "system:serviceaccount:team-a:gitops-ctl-worker",
         "system:serviceaccount:team-b:gitops-ctl-worker",
     ]
+
+
+def test_a_worker_sees_nothing_of_its_cluster_but_which_one_it_is():
+    role = the(chart_objects({"workers": WORKERS}), "ClusterRole", "gitops-ctl-worker")
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["kube-system"], "verbs": ["get"]}
+    ]
+    assert not of_kind(chart_objects({}), "ClusterRole", "gitops-ctl-worker")
+
+
+def test_a_worker_starts_without_its_secrets_and_is_told_how_to_probe():
+    workers = [{**WORKERS[0], "serviceProbe": "on"}]
+    pod = of_kind(chart_objects({"workers": workers}), "Deployment", "gitops-ctl-worker")[0]["spec"]["template"]["spec"]
+    secrets = [volume["secret"] for volume in pod["volumes"] if "secret" in volume]
+    secrets += [item["secret"] for volume in pod["volumes"] for item in volume.get("projected", {}).get("sources", ())]
+    assert secrets
+    assert all(secret["optional"] is True for secret in secrets)
+    assert "--service-probe=on" in pod["containers"][0]["args"]
 
 
 def test_a_worker_has_its_credentials_mounted_and_nothing_else_has_them():
