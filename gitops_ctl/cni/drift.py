@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Final
 
 from gitops_ctl.cni.model import Cluster, Drift, Machine, Mode, Operation, Phase
-from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.conditions import listed
+from gitops_ctl.core.moment import to_rfc3339
 
 REASON: Final = "KubeProxyDrift"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from gitops_ctl.cni.model import KIND, Cluster, Lock, Operation, Record
-from gitops_ctl.core.clock import to_rfc3339
+from gitops_ctl.core.moment import to_rfc3339
 
 
 def taken(record: Record, operation: Operation, *, now: datetime) -> Record:

@@ -63,7 +63,7 @@ class SwitchRoom:
         *,
         revisions: AcceptedRevisions,
         read: Read,
-        proposals: Callable[[KubeClient], Proposes],
+        proposals: Proposes,
         options: Options | None = None,
     ) -> None:
         """`read` gives the documents of a revision below a folder, from any thread; `proposals` what is asked of Git."""
@@ -85,7 +85,7 @@ class SwitchRoom:
                 proposal=self._informers[PROPOSAL].cache.get,
             ),
             authority=AuthorityReader(client, revisions=revisions, read=read),
-            proposals=proposals(client),
+            proposals=proposals,
             clock=client.clock,
             emit=self._options.emit,
             require_leader=self._options.require,

@@ -8,6 +8,10 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
+from gitops_ctl.core.moment import from_rfc3339, to_rfc3339
+
+__all__ = ["Clock", "SystemClock", "from_rfc3339", "to_rfc3339"]
+
 
 class Clock(Protocol):
     """Where a module gets its time from; injected, so that tests decide."""
@@ -40,21 +44,3 @@ class SystemClock:
         import asyncio  # noqa: PLC0415  commands that only read a checkout start without it
 
         await asyncio.sleep(max(0.0, seconds))
-
-
-def to_rfc3339(moment: datetime) -> str:
-    """The form that Kubernetes stores: UTC, whole seconds, `Z`."""
-    # Not strftime: it leaves out the zeros of early years, such as the server's zero time 0001-01-01T00:00:00Z.
-    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
-
-
-def from_rfc3339(text: str) -> datetime:
-    """An aware UTC moment.
-
-    Raises:
-        ValueError: not RFC 3339, or without an offset.
-    """
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"no offset in {text!r}")
-    return moment.astimezone(UTC)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.jsonvalue import JsonObject, objects_at, text_at
+from gitops_ctl.core.moment import to_rfc3339
 
 MESSAGE_LIMIT = 2000
 """Characters of one condition message (gitops.md, section 12.2)."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from gitops_ctl.core.clock import from_rfc3339
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, GitopsError, TerminalError, TransientError
+from gitops_ctl.core.moment import from_rfc3339
 
 JITTER: Final = 0.1
 """Polls come within a tenth of the interval, so that many sources do not ask one server at once (fault G20)."""
