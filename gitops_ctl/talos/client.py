@@ -160,8 +160,9 @@ class TalosClient:
         request = machine_pb2.ApplyConfigurationRequest(
             data=data, mode=machine_pb2.ApplyConfigurationRequest.NO_REBOOT, dry_run=dry_run
         )
-        await self.require_identity()
+        await self.version()
         async with self._pinned():
+            await self.require_identity()
             reply = await self._apply(request)
         one = only(reply.messages, method="ApplyConfiguration", subject=self._address)
         known = secret_values(data)
@@ -240,6 +241,7 @@ class TalosClient:
 
     @asynccontextmanager
     async def _pinned(self) -> AsyncIterator[None]:
+        """No other connection than the one that is open now."""
         self._tunnel.pinned = True
         try:
             yield

@@ -7,6 +7,7 @@ connections is carried on to the machine with mutual TLS and ALPN `h2`.  Why a c
 
 import asyncio
 import os
+import socket
 import ssl
 import tempfile
 from contextlib import suppress
@@ -105,7 +106,7 @@ class Tunnel:
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.pinned:
-            self.failure = Failure("down", "the connection was lost after the machine was identified", sent=True)
+            self.failure = Failure("down", "the connection on which the machine was identified is lost", sent=True)
             return
         try:
             outer = await self._connect()
@@ -184,10 +185,12 @@ def _failure(error: BaseException, *, sent: bool) -> Failure:
     if isinstance(error, ssl.SSLCertVerificationError):
         return Failure("tls", f"the certificate of the machine is not accepted: {error.verify_message}", sent=False)
     if isinstance(error, ssl.SSLError):
-        reason = redact_text(str(error.reason or error.strerror or error)).replace("_", " ").lower()
+        # The library sets the reason; an error that was made here has only its text.
+        reason = redact_text(str(getattr(error, "reason", None) or error.strerror or error)).replace("_", " ").lower()
         side = "the machine does not accept the client certificate: " if "alert" in reason else ""
         return Failure("tls", f"{side}{reason}", sent=False)
     if isinstance(error, TimeoutError):
         return Failure("down", f"no connection within {_CONNECT_S:g} s", sent=sent)
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
-    return Failure("down", redact_text(text), sent=sent)
+    if isinstance(error, OSError) and error.errno is not None and not isinstance(error, socket.gaierror):
+        return Failure("down", os.strerror(error.errno), sent=sent)
+    return Failure("down", redact_text(str(error)) or type(error).__name__, sent=sent)

@@ -30,7 +30,7 @@ class TalosPeer:
         """Of the Talos API, `127.0.0.1:PORT`; it stays over restarts."""
         self.state_file = folder / f"{name}.json"
         self._arguments = arguments
-        self._admin = admin
+        self.admin_address = admin
         self._log = folder / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -85,12 +85,16 @@ class TalosPeer:
         """As after a loss of power, without ending the process: connections end, a tried configuration is gone."""
         self._order("restart")
 
+    def reset(self, config: bytes) -> None:
+        """As a machine that has just been installed with `config`: no faults, no history."""
+        self._order("reset", config=base64.b64encode(config).decode())
+
     def offer_alpn(self, on: bool) -> None:
         self._order("alpn", on=on)
 
     def listen(self, on: bool) -> None:
         """False: connections are refused."""
-        self._order("down", on=on)
+        self._order("listen", on=on)
 
     def configure(self, config: bytes) -> None:
         """Somebody else applies a configuration."""
@@ -117,7 +121,7 @@ class TalosPeer:
 
     def _request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"http://{self._admin}{path}", data=data, method=method)
+        request = urllib.request.Request(f"http://{self.admin_address}{path}", data=data, method=method)
         with urllib.request.urlopen(request, timeout=10) as reply:
             found: dict[str, Any] = json.load(reply)
             return found

@@ -65,7 +65,7 @@ class Admin:
         return web.json_response({})
 
     async def _order(self, request: web.Request) -> web.Response:
-        """`restart`, `alpn`, `down` (both with `on`), `configure` and `stage` (both with `config` in base64)."""
+        """`restart`, `reset`, `alpn` and `listen` (both with `on`), `configure` and `stage` (both with `config` in base64)."""
         tree = await request.json()
         match tree["order"]:
             case "restart":
@@ -74,8 +74,14 @@ class Admin:
                 self._machine.changed()
             case "alpn":
                 await self._front.set_alpn(tree["on"])
-            case "down":
-                await self._front.set_down(tree["on"])
+            case "listen":
+                await self._front.set_listening(tree["on"])
+            case "reset":
+                self._faults.clear()
+                self._service.calls.clear()
+                self._machine.reset(base64.b64decode(tree["config"]))
+                await self._front.set_alpn(True)
+                await self._front.set_listening(True)
             case "configure":
                 self._machine.take(Config(base64.b64decode(tree["config"])), mode="NO_REBOOT")
             case "stage":

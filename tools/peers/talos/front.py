@@ -23,7 +23,7 @@ class Front:
         self._files = ca, certificate, key
         self._inner_port = inner_port
         self._with_alpn = True
-        self._down = False
+        self._listening = True
         self._roles: dict[int, tuple[str, ...]] = {}
         self._connections: set[asyncio.Transport] = set()
         self._servers: list[asyncio.Server] = []
@@ -39,9 +39,9 @@ class Front:
         self._with_alpn = offered
         await self._relisten()
 
-    async def set_down(self, down: bool) -> None:
-        """Refuse connections, or listen again."""
-        self._down = down
+    async def set_listening(self, listening: bool) -> None:
+        """Listen, or refuse connections."""
+        self._listening = listening
         await self._relisten()
 
     def roles(self, peer: str) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class Front:
             server.close()
         self._servers.clear()
         self.cut()
-        if not self._down:
+        if self._listening:
             await self._listen()
 
     async def _listen(self) -> None:

@@ -65,6 +65,14 @@ class Machine:
         self._rendered = self.active
         self._render_at = self._services_from = time.monotonic()
 
+    def reset(self, config: bytes) -> None:
+        """As a machine that has just been installed with `config`."""
+        self.staging = Staging()
+        self.manifests_applied = ()
+        self.state.persistent, self.state.applies = config, []
+        self.boot()
+        self.changed()
+
     @property
     def machine_type(self) -> str:
         return self.staging.machine_type or self.state.machine_type
