@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "approve": ("gitops_ctl.cli.approve:approve", "Prepare an approval in a checkout, for you to sign."),
     "bootstrap": ("gitops_ctl.cli.bootstrap:bootstrap", "Take a repository address to a running, pinned source."),
     "check": ("gitops_ctl.cli.check:check", "Check the documents of a checkout, without a cluster."),
+    "cni": ("gitops_ctl.cli.cni:cni", "Prepare a switch between kube-proxy and Cilium, and look at its values."),
     "completion": ("gitops_ctl.cli.completion:completion", "Print the completion script of a shell."),
     "consent": ("gitops_ctl.cli.consent:consent", "Prepare consent in a checkout, for you to sign."),
     "demo": ("gitops_ctl.cli.demo:demo", "Show the main job on this machine, from signed commit to cluster."),

@@ -17,7 +17,7 @@ _PINNED = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}|v?[0-9]+(\.[0-9]+)+.*|refs/tags
 def find_argo(repository: Repository, umbrellas: Mapping[str, Umbrella]) -> list[Deployment]:
     """Every Application that deploys Cilium's chart, and ApplicationSets, which are refused."""
     found = []
-    for document in repository.marked():
+    for document in repository.marked(deploying=bool(umbrellas)):
         if document.kind == "Application" and document.group == "argoproj.io":
             found += _applications(repository, document, umbrellas)
         elif document.kind == "ApplicationSet":

@@ -14,6 +14,7 @@ LARGEST_BYTES: Final = 2**20
 _MARKS: Final = re.compile(
     rb"cilium|kubeProxyReplacement|configMapGenerator|kube-proxy-replacement|inlineManifests|valuesFrom", re.IGNORECASE
 )
+_DEPLOYS: Final = re.compile(rb"kind: *[\"']?(?:HelmRelease|Application|ApplicationSet)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,15 @@ class Repository:
             self._read[file] = self._documents(file)
         return self._read[file]
 
-    def marked(self) -> Iterator[Document]:
-        """The documents of all YAML files that could have to do with Cilium."""
+    def marked(self, *, deploying: bool = False) -> Iterator[Document]:
+        """The documents of all YAML files that could have to do with Cilium.
+
+        Args:
+            deploying: also of those that deploy any chart, which may be one around Cilium's.
+        """
         for file in self.paths:
-            if file.endswith(YAML_SUFFIXES) and _MARKS.search(self._files[file]):
+            data = self._files[file]
+            if file.endswith(YAML_SUFFIXES) and (_MARKS.search(data) or (deploying and _DEPLOYS.search(data))):
                 yield from self.documents(file)
 
     def value(self, file: str, document: int, pointer: str, inner: tuple[Inner, ...] = ()) -> Found:

@@ -19,7 +19,8 @@ _SPLITTING = re.compile(rf"/spec(/values(/({'|'.join(KEYS)}))?)?")
 def find_flux(repository: Repository, umbrellas: Mapping[str, Umbrella]) -> list[Deployment]:
     """Every HelmRelease that deploys Cilium's chart, alone or inside another chart."""
     found = []
-    releases = [document for document in repository.marked() if document.kind == "HelmRelease"]
+    documents = repository.marked(deploying=bool(umbrellas))
+    releases = [document for document in documents if document.kind == "HelmRelease"]
     for document in releases:
         chart = _chart(repository, document, umbrellas)
         if chart is not None:

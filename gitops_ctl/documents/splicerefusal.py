@@ -41,17 +41,18 @@ class SpliceRefused(BlockedError):
     """The edit would touch more than what it is meant for, or its place is not as it was said to be.
 
     Attributes:
+        why: the reason, as its type.
         line: of the file, from 1; 0 when the whole file is meant.
     """
 
     code = ErrorCode.SPLICE_REFUSED
 
-    def __init__(self, why: Why, message: str, *, line: int = 0) -> None:
-        super().__init__(f"line {line}: {message}" if line else message)
-        self._why: Why = why
+    def __init__(self, why: Why, message: str, *, line: int = 0, subject: str = "", hint: str = "") -> None:
+        super().__init__(f"line {line}: {message}" if line else message, subject=subject, hint=hint)
+        self.why: Why = why
         self.line = line
 
     @property
     def reason(self) -> str:
         """CamelCase word for conditions and events."""
-        return self._why
+        return self.why
