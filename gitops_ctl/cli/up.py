@@ -13,6 +13,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import TerminalError
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.local.controlplane import Options
+from gitops_ctl.local.gitea import GiteaFolder
 from gitops_ctl.local.progress import progress_for
 from gitops_ctl.local.state import SystemFolder, SystemState, state_home
 from gitops_ctl.local.system import Provider, Request, bring_up, run_in_foreground, take_down
@@ -43,6 +44,7 @@ _directory = click.option(
 @click.option("--foreground", is_flag=True, help="Stay, and stop the system with Ctrl-C.")
 @click.option("--audit", is_flag=True, help="Let the API server write an audit log.")
 @click.option("--nodes", type=click.IntRange(0, 1000), default=0, help="Number of simulated Nodes (kwok).")
+@click.option("--forge", is_flag=True, help="Run a Gitea beside it: repositories, pull requests and reviews.")
 @click.option("--manager/--no-manager", default=True, show_default=True, help="Install gitops-ctl and run its manager.")
 @_directory
 @output_option
@@ -54,6 +56,7 @@ def up(  # noqa: PLR0913 - each is an option
     foreground: bool,
     audit: bool,
     nodes: int,
+    forge: bool,
     manager: bool,
     directory: Path,
     output: Format,
@@ -64,6 +67,8 @@ def up(  # noqa: PLR0913 - each is an option
     engine answers, or programs that are built once from Go modules (about ten minutes on two cores).  Into a cluster that is named,
     and into kind, nothing is installed: `gitops-ctl bootstrap` does that.
     """
+    if forge and (kubeconfig is not None or provider == Provider.KIND.value):
+        raise click.UsageError("--forge needs a system that is made of processes")
     request = Request(
         directory=directory.absolute(),
         kubeconfig=kubeconfig and kubeconfig.absolute(),
@@ -71,6 +76,7 @@ def up(  # noqa: PLR0913 - each is an option
         provider=Provider(provider),
         options=Options(audit=audit, nodes=nodes),
         manager=manager,
+        forge=forge,
     )
     clock = SystemClock()
     with progress_for(sys.stderr) as progress:
@@ -84,6 +90,9 @@ def up(  # noqa: PLR0913 - each is an option
     if output in (Format.TABLE, Format.WIDE):
         kubectl = "kubectl" if shutil.which("kubectl") else state.kubectl or "kubectl"
         first = "gitops-ctl bootstrap URL -n NAMESPACE --no-install" if state.manager else f"{kubectl} get namespaces"
+        if state.forge:
+            accounts = GiteaFolder(SystemFolder(directory.absolute()).forge)
+            click.echo(f"\nforge: {state.forge}\n  tokens and passwords: {accounts.accounts}\n  CA: {accounts.ca_file}")
         click.echo(f"\nnext:\n  export KUBECONFIG={state.kubeconfig}\n  {first}\n  gitops-ctl down")
 
 
@@ -107,6 +116,7 @@ def _result(state: SystemState) -> Result:
         "supervisor": state.supervisor,
         "processes": dict(state.pids),
         "manager": state.manager,
+        "forge": state.forge,
     }
     row = (state.kind, state.url, state.version, state.kubeconfig, ", ".join(f"{k}={v}" for k, v in state.pids.items()))
     table = Table(("PROVIDER", "SERVER", "VERSION", "KUBECONFIG", "PROCESSES"), (row,), wide_from=4)

@@ -14,7 +14,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -79,6 +79,7 @@ class Builder:
 
     def _require_resources(self, go: Go, folders: Mapping[Recipe, Path]) -> None:
         recipes = {recipe for recipe, _ in _missing(folders)}
+        _require_compiler(recipes)
         places = (self._cache, go.build_cache, go.module_cache)
         require_disk(places, needed=max(recipe.disk_bytes for recipe in recipes))
         require_memory(free_memory(), needed=max(recipe.memory_bytes for recipe in recipes))
@@ -126,6 +127,18 @@ class Builder:
         with suppress(OSError, ValueError):
             text, done, total = json.loads(self._shared.read_bytes())
         self._progress.update(f"waiting for another process: {text}", done=done, total=total)
+
+
+def _require_compiler(recipes: Iterable[Recipe]) -> None:
+    """The parts in C need a compiler; Go's own message does not say how to get one."""
+    compiler = os.environ.get("CC") or "gcc"
+    needing = [recipe.name for recipe in recipes if recipe.needs_c]
+    if needing and shutil.which(compiler.split()[0]) is None:
+        raise BlockedError(
+            f"{', '.join(needing)} has to be built and {compiler} is not installed",
+            code=ErrorCode.TOOL_MISSING,
+            hint="apt-get install gcc libc6-dev, or dnf install gcc glibc-devel",
+        )
 
 
 def _try_lock(stream: IO[bytes]) -> bool:

@@ -70,8 +70,9 @@ async def build_program(
         GitopsError: the build failed; the message holds the end of what Go said.
     """
     package = recipe.programs[program]
-    environment = {"GOTMPDIR": str(temporary)}
-    wanted = (str(go.program), "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", package)
+    environment = {**recipe.environment, "GOTMPDIR": str(temporary)}
+    stale = "{{if .Stale}}{{.ImportPath}}{{end}}"
+    wanted = (str(go.program), "list", *recipe.tag_arguments, "-deps", "-f", stale, package)
     total = downloaded = 0
     async for line in _run(wanted, recipe.folder, environment):
         if line.startswith("go: downloading "):
@@ -80,7 +81,8 @@ async def build_program(
         elif line.strip():
             total += 1
     done = 0
-    command = (str(go.program), "build", "-v", "-ldflags", recipe.linker_flags, "-o", str(output), package)
+    flags = (*recipe.tag_arguments, "-ldflags", recipe.linker_flags)
+    command = (str(go.program), "build", "-v", *flags, "-o", str(output), package)
     report(f"{program}: compiling", 0, total)
     async for line in _run(command, recipe.folder, environment):
         if _PACKAGE.fullmatch(line):

@@ -32,12 +32,22 @@ async def published_files(published: Published) -> Mapping[str, Path]:
     Raises:
         GitopsError: Go is missing (TOOL_MISSING), or the module cannot be fetched.
     """
+    target = await published_folder(published)
+    files = await asyncio.to_thread(lambda: sorted(target.rglob("*.yaml")))
+    return {str(path.relative_to(target)): path for path in files}
+
+
+async def published_folder(published: Published) -> Path:
+    """The folder with all of them, whatever they are.
+
+    Raises:
+        GitopsError: Go is missing (TOOL_MISSING), or the module cannot be fetched.
+    """
     target = peers_cache() / f"manifests-{published.folder.name}-{published.version}"
     if not await asyncio.to_thread(target.is_dir):
         root = await _module_root(published)
         await asyncio.to_thread(_copy, published.patterns, root, target)
-    files = await asyncio.to_thread(lambda: sorted(target.rglob("*.yaml")))
-    return {str(path.relative_to(target)): path for path in files}
+    return target
 
 
 async def _module_root(published: Published) -> Path:
@@ -57,7 +67,7 @@ def _copy(patterns: tuple[str, ...], root: Path, target: Path) -> None:
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
     for pattern in patterns:
         for source in root.glob(pattern):
-            if source.name != "kustomization.yaml":
+            if source.name != "kustomization.yaml" and source.is_file():
                 copy = fresh / source.relative_to(root)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)

@@ -32,6 +32,9 @@ class Recipe:
         module: import path of the required module; its version is the recipe's version.
         programs: program name to the package that is its main.
         version_variables: package paths whose gitVersion is set to the version, as the upstream build does.
+        main_version: set the variable Version of its main to the version, without the v.
+        tags: build tags.
+        needs_c: parts of it are written in C, so a C compiler is needed.
         disk_bytes: free space that a build from nothing needs, Go's own caches included.
         memory_bytes: memory that the linker of its largest program needs.
     """
@@ -40,6 +43,9 @@ class Recipe:
     module: str
     programs: Mapping[str, str]
     version_variables: tuple[str, ...] = ()
+    main_version: bool = False
+    tags: tuple[str, ...] = ()
+    needs_c: bool = False
     disk_bytes: int = 2 * _GIB
     memory_bytes: int = _GIB
 
@@ -62,14 +68,30 @@ class Recipe:
             major, minor, _ = self.version.lstrip("v").split(".", 2)
             known = {"gitVersion": self.version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
             values += [f"-X {package}.{variable}={value}" for variable, value in known.items()]
+        if self.main_version:
+            values.append(f"-X main.Version={self.version.lstrip('v')}")
         return " ".join(["-s", "-w", *values])
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {**GO_ENVIRONMENT, "CGO_ENABLED": "1"} if self.needs_c else GO_ENVIRONMENT
+
+    @property
+    def tag_arguments(self) -> tuple[str, ...]:
+        return ("-tags", ",".join(self.tags)) if self.tags else ()
 
     def key(self) -> str:
         """Names the build by everything it is made from, except the version of Go."""
         digest = hashlib.sha256()
         for part in ((self.folder / "go.mod").read_bytes(), (self.folder / "go.sum").read_bytes()):
             digest.update(hashlib.sha256(part).digest())
-        settings = {"environment": dict(GO_ENVIRONMENT), "ldflags": self.linker_flags, "programs": dict(self.programs)}
+        settings = {
+            "environment": dict(self.environment),
+            "ldflags": self.linker_flags,
+            "programs": dict(self.programs),
+        }
+        if self.tags:
+            settings["tags"] = ",".join(self.tags)
         digest.update(json.dumps(settings, sort_keys=True).encode())
         return f"{self.name}-{digest.hexdigest()[:16]}"
 
@@ -87,5 +109,15 @@ KUBERNETES = Recipe(
 )
 ETCD = Recipe(name="etcd", module="go.etcd.io/etcd/server/v3", programs={"etcd": "go.etcd.io/etcd/server/v3"})
 KWOK = Recipe(name="kwok", module="sigs.k8s.io/kwok", programs={"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
+GITEA = Recipe(
+    name="gitea",
+    module="code.gitea.io/gitea",
+    programs={"gitea": "code.gitea.io/gitea"},
+    main_version=True,
+    tags=("sqlite", "sqlite_unlock_notify"),
+    needs_c=True,
+    disk_bytes=4 * _GIB,
+    memory_bytes=2 * _GIB,
+)
 
 CONTROL_PLANE = (ETCD, KUBERNETES)

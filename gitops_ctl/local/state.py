@@ -6,6 +6,7 @@ last-failure   why the last run ended by itself
 ports.json     ports of the last start, preferred at the next
 certs/         authorities, keys, certificates
 etcd/          the data; survives `down`, removed by `down --purge`
+gitea/         the forge with its accounts and repositories, when one was asked for; as etcd/
 logs/          one file per process, and audit.log when asked for
 *.kubeconfig   admin, and one per further identity
 """
@@ -36,6 +37,7 @@ class SystemState:
     """A system that is up.  `kind` is `processes`, `kind` or `external`; `pids` is empty unless it is `processes`.
 
     `manager` is the process id of the product's manager, 0 when it does not run here; it changes when that is started again.
+    `forge` is the address of the forge, empty when none runs here.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class SystemState:
     audit_log: str = ""
     kubectl: str = ""
     manager: int = 0
+    forge: str = ""
 
 
 class SystemFolder:
@@ -56,6 +59,7 @@ class SystemFolder:
         self.path = path
         self.certs = path / "certs"
         self.etcd = path / "etcd"
+        self.forge = path / "gitea"
         self.logs = path / "logs"
         self.admin_kubeconfig = path / "admin.kubeconfig"
         self._system = path / "system.json"

@@ -21,6 +21,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import GitopsError, TerminalError
 from gitops_ctl.local.binaries import Binaries
 from gitops_ctl.local.controlplane import ControlPlane, Options
+from gitops_ctl.local.gitea import Gitea, GiteaServer
 from gitops_ctl.local.kwok import Kwok
 from gitops_ctl.local.recipes import KUBERNETES
 from gitops_ctl.local.state import SystemFolder, SystemState
@@ -39,6 +40,7 @@ class Job:
     Attributes:
         owner: process id whose end also ends the system, 0 for none.
         manager: install the product and run its manager.
+        forge: run a Gitea beside it.
     """
 
     directory: Path
@@ -47,6 +49,7 @@ class Job:
     owner: int = 0
     kwok: Kwok | None = None
     manager: bool = False
+    forge: Gitea | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), default=str)
@@ -57,7 +60,12 @@ class Job:
         binaries = Binaries(**{name: Path(path) for name, path in tree["binaries"].items()})
         played = tree["kwok"]
         kwok = played and Kwok(Path(played["program"]), tuple(map(Path, played["stages"])))
-        return Job(Path(tree["directory"]), binaries, Options(**tree["options"]), tree["owner"], kwok, tree["manager"])
+        named = tree["forge"]
+        forge = named and Gitea(Path(named["program"]), Path(named["static"]))
+        # JSON has lists where Python has tuples.
+        given = tree["options"].items()
+        options = Options(**{name: tuple(value) if isinstance(value, list) else value for name, value in given})
+        return Job(Path(tree["directory"]), binaries, options, tree["owner"], kwok, tree["manager"], forge)
 
 
 async def supervise(job: Job, *, clock: Clock) -> str:
@@ -83,7 +91,7 @@ async def supervise(job: Job, *, clock: Clock) -> str:
                 return ""
             start.result()
             _log(clock, "ready at", system.plane.url)
-            exit_ = asyncio.create_task(system.plane.first_exit())
+            exit_ = asyncio.create_task(system.first_exit())
             await _first(exit_, *ends)
             if not exit_.done():
                 return ""
@@ -99,13 +107,14 @@ async def supervise(job: Job, *, clock: Clock) -> str:
 
 
 class _System:
-    """The control plane, and the manager when the job has one."""
+    """The control plane, and the forge and the manager when the job has them."""
 
     def __init__(self, job: Job, folder: SystemFolder, clock: Clock) -> None:
         self.plane = ControlPlane(job.binaries, job.directory, options=job.options, kwok=job.kwok, clock=clock)
         self._job = job
         self._folder = folder
         self._clock = clock
+        self._forge = GiteaServer(job.forge, folder.forge, clock=clock) if job.forge else None
         self._manager: LocalManager | None = None
 
     async def start(self) -> None:
@@ -115,9 +124,11 @@ class _System:
             GitopsError: something did not start.
         """
         await self.plane.start()
+        if self._forge is not None:
+            await self._forge.start()
         self._folder.write_failure("")
         if not self._job.manager:
-            self._folder.write_state(_state(self._job, self.plane))
+            self._folder.write_state(self._state(manager=0))
             return
         # With the Kubernetes client, which is not needed to ask for the help text.
         from gitops_ctl.local.product import LocalManager, install_as_admin, manager_process  # noqa: PLC0415
@@ -130,13 +141,32 @@ class _System:
     def _manager_started(self, pid: int, before: Exit | None) -> None:
         if before is not None:
             _log(self._clock, f"the manager {before.cause} and is started again; its log: {before.log}.1")
-        self._folder.write_state(replace(_state(self._job, self.plane), manager=pid))
+        self._folder.write_state(self._state(manager=pid))
+
+    async def first_exit(self) -> Exit:
+        """Wait until a component ends; the others still run."""
+        watched = [self.plane.first_exit()] + ([self._forge.first_exit()] if self._forge else [])
+        tasks = [asyncio.create_task(each) for each in watched]
+        try:
+            await _first(*tasks)
+            return next(task.result() for task in tasks if task.done())
+        finally:
+            for task in tasks:
+                task.cancel()
 
     async def stop(self) -> None:
         """The manager first, so that it can release its Lease."""
         if self._manager is not None:
             await self._manager.stop()
+        if self._forge is not None:
+            await self._forge.stop()
         await self.plane.stop()
+
+    def _state(self, *, manager: int) -> SystemState:
+        state = replace(_state(self._job, self.plane), manager=manager)
+        if self._forge is None:
+            return state
+        return replace(state, forge=self._forge.url, pids={**state.pids, **self._forge.pids})
 
 
 async def start_supervisor(job: Job, *, clock: Clock) -> SystemState:

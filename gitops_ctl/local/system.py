@@ -16,6 +16,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError
 from gitops_ctl.local.binaries import ASSETS_VARIABLE, find_binaries
 from gitops_ctl.local.controlplane import Options
+from gitops_ctl.local.gitea import find_gitea
 from gitops_ctl.local.kind import create_cluster, delete_cluster, find_kind
 from gitops_ctl.local.kwok import find_kwok
 from gitops_ctl.local.progress import Progress
@@ -37,7 +38,8 @@ class Provider(enum.Enum):
 class Request:
     """What a person asked for.  `kubeconfig` names an existing cluster and leaves nothing else to choose.
 
-    With `manager` the product is installed and its manager runs beside the components; only where the system is made of processes.
+    With `manager` the product is installed and its manager runs beside the components, with `forge` a Gitea does; only where the
+    system is made of processes.
     Such a system ends with the process `owner`, also when that is killed; 0 lets it outlive everybody.
     """
 
@@ -47,6 +49,7 @@ class Request:
     provider: Provider = Provider.AUTO
     options: Options = field(default_factory=Options)
     manager: bool = False
+    forge: bool = False
     owner: int = 0
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
@@ -64,6 +67,7 @@ async def bring_up(request: Request, *, progress: Progress, clock: Clock) -> Sys
         _require_nothing_else(folder, state)
         state = await _external(request, request.kubeconfig, clock=clock)
     elif state is not None and state.kind != "external":
+        _require_forge(request, folder, state)
         return state
     elif kind := await _kind(request):
         progress.update("creating a kind cluster; the first time its image is downloaded")
@@ -94,8 +98,9 @@ async def job_for(request: Request, *, progress: Progress) -> Job:
     """The work of a supervisor, with its programs found or built."""
     binaries = await find_binaries(progress=progress)
     kwok = await find_kwok(progress=progress) if request.options.nodes else None
-    directory = request.directory.absolute()
-    return Job(directory, binaries, request.options, owner=request.owner, kwok=kwok, manager=request.manager)
+    forge = await find_gitea(progress=progress) if request.forge else None
+    directory, owner = request.directory.absolute(), request.owner
+    return Job(directory, binaries, request.options, owner=owner, kwok=kwok, manager=request.manager, forge=forge)
 
 
 async def take_down(folder: SystemFolder, *, purge: bool) -> bool:
@@ -135,7 +140,7 @@ async def _settled(folder: SystemFolder, *, progress: Progress, clock: Clock) ->
 async def _kind(request: Request) -> Path | None:
     if request.provider is Provider.PROCESSES:
         return None
-    if request.provider is Provider.AUTO and request.environment.get(ASSETS_VARIABLE):
+    if request.provider is Provider.AUTO and (request.forge or request.environment.get(ASSETS_VARIABLE)):
         return None
     found = await find_kind()
     if found is None and request.provider is Provider.KIND:
@@ -163,6 +168,16 @@ async def _external(request: Request, kubeconfig: Path, *, clock: Clock) -> Syst
         supervisor=0,
         pids={},
     )
+
+
+def _require_forge(request: Request, folder: SystemFolder, state: SystemState) -> None:
+    if request.forge and not state.forge:
+        raise BlockedError(
+            "the local system is up without a forge",
+            code=ErrorCode.LOCAL_BUSY,
+            subject=str(folder.path),
+            hint="stop it with `gitops-ctl down` and start it again; its data is kept",
+        )
 
 
 def _require_nothing_else(folder: SystemFolder, state: SystemState | None) -> None:

@@ -15,7 +15,7 @@ from gitops_ctl.local.build import Builder, peers_cache
 from gitops_ctl.local.kwok import STAGES
 from gitops_ctl.local.progress import Progress, progress_for
 from gitops_ctl.local.published import published_files
-from gitops_ctl.local.recipes import CONTROL_PLANE, KWOK
+from gitops_ctl.local.recipes import CONTROL_PLANE, GITEA, KWOK
 from gitops_ctl.local.supervise import tied_argv
 from tools.peers.descriptions import GITHUB, described
 from tools.peers.manifests import KUEUE, NFD
@@ -24,7 +24,7 @@ from tools.peers.manifests import KUEUE, NFD
 async def build_all(progress: Progress) -> int:
     """Have every component; returns how many programs and published files there are."""
     programs = 0
-    recipes = ((KWOK,),) if from_assets() else (CONTROL_PLANE, (KWOK,))
+    recipes = ((KWOK,), (GITEA,)) if from_assets() else (CONTROL_PLANE, (KWOK,), (GITEA,))
     for group in recipes:
         programs += len(await Builder(progress=progress).programs(group))
     files = 0
