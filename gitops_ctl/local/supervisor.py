@@ -63,8 +63,10 @@ class Job:
         named = tree["forge"]
         forge = named and Gitea(Path(named["program"]), Path(named["static"]))
         # JSON has lists where Python has tuples.
-        given = tree["options"].items()
-        options = Options(**{name: tuple(value) if isinstance(value, list) else value for name, value in given})
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in tree["options"].items()
+        }
+        options = Options(**given)
         return Job(Path(tree["directory"]), binaries, options, tree["owner"], kwok, tree["manager"], forge)
 
 
