@@ -158,8 +158,10 @@ def test_the_rights_of_the_manager_are_these():
     }
     look = ["list", "watch"]
     assert told == {
-        ("gitops-ctl.dev", "gitsources"): look,
-        ("gitops-ctl.dev", "syncs"): [*look, "patch"],
+        ("gitops-ctl.dev", "gitsources"): ["get", *look],
+        ("gitops-ctl.dev", "syncs"): ["get", *look, "patch"],
+        ("gitops-ctl.dev", "proposals"): ["get", *look, "create", "patch"],
+        ("gitops-ctl.dev", "proposals/status"): ["patch"],
         ("gitops-ctl.dev", "gitsources/status"): ["patch"],
         ("gitops-ctl.dev", "syncs/status"): ["patch"],
         ("gitops-ctl.dev", "inventories"): ["get", "create", "update", "delete"],
