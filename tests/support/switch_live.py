@@ -200,6 +200,25 @@ class Live:
         self.proxy, self.proxy_pods = False, 0
         return {"result": "Done"}
 
+    def read_back(self, request: Mapping[str, Any]) -> Tree:
+        """What became of a request that was claimed by a process that is gone: settled by looking, never by acting again."""
+        match request["action"]:
+            case "apply-mode":
+                machine = self.machines[request["machine"]]
+                done = machine.hash() == request["hashWanted"]
+                lost = {"result": "Refused", "message": "NotApplied: the machine is as before"}
+                return {"result": "Done", "hashApplied": machine.hash()} if done else lost
+            case "remove-kube-proxy":
+                return (
+                    {"result": "Done"}
+                    if not self.proxy
+                    else {"result": "Refused", "message": "NotApplied: still there"}
+                )
+            case _:
+                return (
+                    {"result": "Done"} if self.proxy else {"result": "Refused", "message": "NotApplied: still missing"}
+                )
+
     def refusal(self, request: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
         """Why the worker does not even claim."""
         status = cluster.get("status", {})
@@ -221,7 +240,9 @@ def roll_out(count: int, *, ready: bool = True, generation: int = 1) -> Tree:
     }
 
 
-def worked(operation: Tree, cluster: Tree, live: Live, *, claims_only: bool = False) -> Tree | None:
+def worked(
+    operation: Tree, cluster: Tree, live: Live, *, claims_only: bool = False, looks_only: bool = False
+) -> Tree | None:
     """The operation's status after one look of the worker; None when it has nothing to write."""
     status = operation.get("status", {})
     requests = status.get("requests", [])
@@ -232,7 +253,7 @@ def worked(operation: Tree, cluster: Tree, live: Live, *, claims_only: bool = Fa
     claimed = {one["id"] for one in new["claims"]}
     at = to_rfc3339(live.now)
     for request in requests:
-        if request["action"] in ("observe", "probe-service") or request["id"] in done:
+        if looks_only or request["action"] in ("observe", "probe-service") or request["id"] in done:
             continue
         if request["action"] == "restore-kube-proxy" and not live._proxy().get("missing"):
             continue

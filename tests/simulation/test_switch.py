@@ -1,0 +1,80 @@
+"""A fault at every I/O point of a switch in turn, of the executor and of the worker; whatever happens, the end is the same.
+
+After every write (tests/support/switch_rules.py): never kube-proxy removed while an agent may run the old mode, never two machines at
+once, never a second proposal for one purpose, never a write to anything but our own statuses and proposals, an id for one attempt only.
+"""
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.simulation_faults import Kind
+from tests.support.switch_stories import STORIES, Explorer, Story
+
+pytestmark = [pytest.mark.simulation, pytest.mark.timeout(600)]
+
+SEED = int(os.environ.get("SIMULATION_SEED", "20261130"))
+EVERYTHING = 1_000_000
+GROUPS = {
+    "crash": (Kind.CRASH,),
+    "lost reply, conflict, outage": (Kind.LOST, Kind.CONFLICT, Kind.AWAY),
+    "repeated or late event": (Kind.REPEATED, Kind.LATE),
+}
+every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+every_group = pytest.mark.parametrize("group", GROUPS)
+_EXPLORERS: dict[str, Explorer] = {}
+
+
+@pytest.fixture
+def explorer(request: pytest.FixtureRequest) -> Callable[[Story], Explorer]:
+    """The explorer of a story; each has one reference run."""
+    return lambda story: _EXPLORERS.setdefault(story.name, Explorer(story))
+
+
+@every_story
+def test_promise_07_a_sample_of_faults_anywhere_in_a_switch_changes_nothing_in_the_end(
+    explorer: Callable[[Story], Explorer], story: Story
+) -> None:
+    found = explorer(story)
+    wrong = [
+        text
+        for number, kinds in enumerate(GROUPS.values())
+        for text in found.explore(kinds, count=1, seed=SEED + number)
+    ]
+    assert not wrong, f"seed {SEED}:\n" + "\n\n".join(wrong[:3])
+    assert found.runs > len(GROUPS)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@every_group
+@every_story
+def test_promise_07_a_fault_at_every_point_of_a_switch_changes_nothing_in_the_end(
+    explorer: Callable[[Story], Explorer], story: Story, group: str
+) -> None:
+    found = explorer(story)
+    wrong = found.explore(GROUPS[group], count=EVERYTHING, seed=SEED)
+    assert not wrong, f"{len(wrong)} wrong:\n" + "\n\n".join(wrong[:3])
+    assert found.runs > 10
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@every_story
+def test_a_second_fault_during_the_recovery_changes_nothing_in_the_end(
+    explorer: Callable[[Story], Explorer], story: Story
+) -> None:
+    found = explorer(story)
+    wrong = found.explore_pairs(GROUPS["crash"] + GROUPS["lost reply, conflict, outage"], count=60, seed=SEED)
+    assert not wrong, f"seed {SEED}, {len(wrong)} wrong:\n" + "\n\n".join(wrong[:3])
+
+
+def test_the_rules_see_a_removal_while_an_agent_runs_the_old_mode() -> None:
+    from datetime import UTC, datetime
+
+    from tests.support.switch_live import Live, LiveMachine
+
+    live = Live(datetime(2026, 3, 1, tzinfo=UTC), {"cp-1": LiveMachine("cp-1", "controlplane", "disabled")})
+    live.act({"id": "x/1-y/z#1", "action": "remove-kube-proxy"})
+    assert live.broken == ["kube-proxy was removed while an agent runs the old mode"]

@@ -1,0 +1,483 @@
+"""The switch room on an API server in memory, on virtual time, with a model of the cluster worker beside it and faults at every I/O point.
+
+Two processes, executor and worker, write to one store.  A crash ends the one whose request it was; the next one begins with what the store
+holds.  The rules after each write: tests/support/switch_rules.py.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gitops_ctl.api.names import (
+    ANNOTATION_CONFIRM_SWITCH,
+    ANNOTATION_OWNER_ID,
+    API_VERSION,
+    FIELD_MANAGER_CNI_WORKER,
+    ICHOR_API_VERSION,
+    ICHOR_GROUP,
+    LABEL_OWNER,
+)
+from gitops_ctl.cni.authority import CONSENT
+from gitops_ctl.cni.messages import Place
+from gitops_ctl.cni.model import Authority, Cluster, Mode, Observed, Operation, Phase
+from gitops_ctl.cni.proposals import cleanup_proposal, values_proposal, wants_cleanup
+from gitops_ctl.cni.room import Options, SwitchRoom
+from gitops_ctl.core.errors import Conflict, GitopsError, ReplyLost, Unavailable
+from gitops_ctl.core.ids import NamespacedName
+from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.documents.collection import DocumentSet
+from gitops_ctl.documents.loader import LoadLimits, load
+from gitops_ctl.documents.splice import Edit
+from gitops_ctl.forge.wanted import proposal_tree
+from gitops_ctl.kube.exchange import Call
+from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions, Introduced, Provenance
+from tests.doubles.apiserver.api import ApiServer, Snapshot
+from tests.doubles.apiserver.direct import direct_client
+from tests.doubles.apiserver.request import Request
+from tests.support.simulation import AWAY_S, LATE_S, Broken
+from tests.support.simulation_faults import Crash, FaultPlan, Kind, Side
+from tests.support.simulation_loop import BEGIN, LoopClock
+from tests.support.switch_live import Live, LiveMachine, Tree, worked
+from tests.support.switch_rules import Rules
+from tests.support.switch_streams import FaultyStreams
+
+NAMESPACE, CLUSTER, SOURCE, SYNC = "lab", "north", "network", "clusters"
+PLANES, WORKERS = ("cp-1", "cp-2"), ("node-1",)
+CRDS = Path(__file__).resolve().parents[2] / "schemas" / "crds"
+API = f"/apis/{ICHOR_GROUP}/v1alpha1/namespaces/{NAMESPACE}"
+LOOK_S = 8.0
+"""Between two looks of the worker."""
+
+REST_S = 90.0
+"""Silence after which the world counts as being at rest."""
+
+DEADLINE_S = 6 * 3600.0
+
+
+@dataclass
+class Git:
+    """What the accepted revision says: one document, and who introduced its authorising values."""
+
+    target: str
+    consent: str = "a" * 40
+    commit: str = "c" * 40
+    steering: dict[str, Any] = field(default_factory=dict)
+    annotated: bool = True
+
+    def document(self) -> Tree:
+        annotations = {ANNOTATION_CONFIRM_SWITCH: self.target} if self.annotated else {}
+        cni: Tree = {"kubeProxy": self.target, "handover": "git", "values": {"sourceRef": {"name": SOURCE}}}
+        if self.steering:
+            cni["operation"] = self.steering
+        return {
+            "apiVersion": ICHOR_API_VERSION,
+            "kind": "TalosCluster",
+            "metadata": {"name": CLUSTER, "namespace": NAMESPACE, "annotations": annotations},
+            "spec": {"talosconfigSecretRef": {"name": "talos"}, "cni": cni},
+        }
+
+    def documents(self) -> DocumentSet:
+        data = json.dumps(self.document()).encode()
+        return DocumentSet("", "", load(data, file="clusters/north.json", limits=LoadLimits()).documents, ())
+
+    def revision(self) -> AcceptedRevision:
+        [document] = self.documents().documents
+        moment = BEGIN
+
+        def by(commit: str, verb: str) -> Introduced:
+            return Introduced(commit, "network-author", verb, "network-author", moment, moment)
+
+        fields = {(document.id, f"/spec/cni/operation/{name}"): by("d" * 40, "control") for name in self.steering}
+        if self.annotated:
+            fields[document.id, CONSENT] = by(self.consent, "consent")
+        return AcceptedRevision(
+            source=NamespacedName(NAMESPACE, SOURCE),
+            uid="source",
+            url="https://git.example.net/network",
+            ref="refs/heads/main",
+            commit=self.commit,
+            tree="",
+            store_path=Path("/nowhere"),
+            provenance=Provenance(fields),
+            generation=1,
+            trusted=True,
+            effects_allowed=True,
+        )
+
+
+class Desk:
+    """The proposals of a repository that holds the values in one known place."""
+
+    async def place(self, cluster: Cluster, operation: Operation, observed: Observed) -> Place:
+        return Place("https://git.example.net/network, cni.yaml /kubeProxyReplacement")
+
+    async def wanted(self, cluster: Cluster, operation: Operation, authority: Authority) -> JsonObject | None:
+        clock = operation.state.clock("await-cni")
+        if operation.state.phase is Phase.AWAITING and clock is not None:
+            after = operation.target is Mode.REPLACED
+            edit = Edit(document=0, pointer="/kubeProxyReplacement", op="replace", before=not after, after=after)
+            wanted, owner = values_proposal(
+                cluster, operation, source=SOURCE, edits=(("cni.yaml", edit),), why="one place", expires=clock.deadline
+            )
+            return proposal_tree(wanted, owner=owner)
+        if wants_cleanup(cluster, operation, authority):
+            wanted, owner = cleanup_proposal(cluster, operation, authority=authority, document=0)
+            return proposal_tree(wanted, owner=owner)
+        return None
+
+
+@dataclass
+class World:
+    """Everything that outlives a process."""
+
+    api: ApiServer
+    plan: FaultPlan
+    rules: Rules
+    live: Live
+    git: Git
+    clock: LoopClock = field(default_factory=LoopClock)
+    executor: "Executor | None" = None
+    worker: "Worker | None" = None
+    deaths: int = 0
+    _server_back_s: float = 0.0
+
+    # -- the story's hands -------------------------------------------------------------------------------------------
+
+    def ask(self, method: str, path: str, body: Any = None, *, media: str = "application/json", **query: str) -> Any:
+        """A request of somebody else."""
+        self.rules.writer = "story"
+        data = json.dumps(body).encode() if body is not None else b""
+        headers = {"content-type": media, "accept": "application/json", "user-agent": "story"}
+        answer = self.api.handle(Request(method, path, query, headers, data))
+        assert answer.code < 300, answer.body
+        return answer.body
+
+    def commit(self, **changes: Any) -> None:
+        """A signed commit: the revision is accepted, and the Sync applies what it declares."""
+        for name, value in changes.items():
+            setattr(self.git, name, value)
+        number = int(self.git.commit[:4], 16) + 1 & 0xFFFF
+        self.git.commit = f"{number:04x}" + self.git.commit[4:]
+        self._apply_cluster()
+        if self.executor is not None:
+            self.executor.revisions.publish(self.git.revision())
+
+    def _apply_cluster(self) -> None:
+        tree = self.git.document()
+        mark = f"cluster-uid/{NAMESPACE}/{SOURCE}/{SYNC}:{ICHOR_GROUP}/TalosCluster:{NAMESPACE}/{CLUSTER}"
+        tree["metadata"]["annotations"][ANNOTATION_OWNER_ID] = mark
+        tree["metadata"]["labels"] = {LABEL_OWNER: "0" * 32}
+        path = f"{API}/talosclusters/{CLUSTER}"
+        self.ask("PATCH", path, tree, media="application/apply-patch+yaml", fieldManager="gitops-ctl", force="true")
+
+    def get(self, plural: str) -> dict[str, Tree]:
+        """Objects of a kind by name."""
+        group = "gitops-ctl.dev" if plural == "proposals" else ICHOR_GROUP
+        return {key[1]: tree for key, tree in self.api.store.all((group, plural))}
+
+    @property
+    def operation(self) -> Tree:
+        """The newest operation."""
+        found = sorted(self.get("talosoperations").values(), key=lambda one: int(one["metadata"]["resourceVersion"]))
+        return found[-1] if found else {}
+
+    @property
+    def phase(self) -> str:
+        return str(self.operation.get("status", {}).get("phase", ""))
+
+    # -- points ------------------------------------------------------------------------------------------------------
+
+    def pass_by(self, name: str, side: Side, process: "Process") -> None:
+        """One side of one I/O point of a process; raises what happens there."""
+        if process.dead:
+            raise Crash(name)
+        if side is Side.BEFORE and self.clock.boot_s() < self._server_back_s:
+            raise Unavailable("the server is away", subject=name)
+        match self.plan.pass_by(name, side):
+            case Kind.CRASH:
+                process.dead = True
+                raise Crash(name)
+            case Kind.LOST:
+                raise ReplyLost("no answer", subject=name)
+            case Kind.CONFLICT:
+                raise Conflict("the object has been modified", subject=name)
+            case Kind.AWAY:
+                self._server_back_s = self.clock.boot_s() + AWAY_S
+                raise Unavailable("the server is away", subject=name)
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        if self.executor is None or self.executor.dead:
+            self.executor = Executor(self)
+            self.executor.start()
+        if self.worker is None or self.worker.dead:
+            self.worker = Worker(self)
+            self.worker.start()
+
+    async def stop(self) -> None:
+        """Throw both processes away."""
+        for process in (self.executor, self.worker):
+            if process is not None:
+                process.dead = True
+                await process.end()
+
+    async def until(self, reached: Callable[[], bool], *, quiet_s: float = 0.0) -> None:
+        """Let the time run until the state is reached and nothing was written for a while; dead processes are replaced.
+
+        Raises:
+            Broken: a rule did not hold, or the deadline is over.
+        """
+        end_s = self.clock.boot_s() + DEADLINE_S
+        while True:
+            await asyncio.sleep(1.0)
+            self.live.now = self.clock.wall()
+            if self.rules.broken or self.live.broken:
+                raise Broken("\n".join([*self.rules.broken, *self.live.broken][:5]))
+            for process in (self.executor, self.worker):
+                if process is not None and process.dead:
+                    self.deaths += 1
+                    await process.end()
+                    await self.start()
+            self.rules.writer = "story"
+            self.api._hidden.clear()
+            now_s = self.clock.boot_s()
+            if reached() and now_s - self.rules.last_write_s >= quiet_s:
+                return
+            if now_s >= end_s:
+                raise Broken(
+                    f"no progress in {self.phase}: {json.dumps(self.operation.get('status', {}).get('conditions'))}"
+                )
+
+    def summary(self) -> dict[str, Any]:
+        """The end without what differs from run to run."""
+        cluster = self.get("talosclusters")[CLUSTER].get("status", {})
+        return {
+            "machines": {name: machine.proxy for name, machine in self.live.machines.items()},
+            "kube-proxy": self.live.proxy,
+            "effects": sorted({one.rpartition("#")[0] for one in self.live.effects}),
+            "cluster": {name: value for name, value in cluster.items() if name in ("cni", "lock")}
+            | {"cni": _plain(cluster.get("cni", {}))},
+            "operations": {
+                name: {
+                    "phase": tree["status"]["phase"],
+                    "step": tree["status"].get("step"),
+                    "rows": {row["name"]: row["state"] for row in tree["status"].get("machines", [])},
+                    "said": [one["reason"] for one in tree["status"]["conditions"] if one["type"] == "Succeeded"],
+                }
+                for name, tree in self.get("talosoperations").items()
+            },
+            "proposals": {name: len(tree["spec"].get("changes", [])) for name, tree in self.get("proposals").items()},
+        }
+
+
+class Process:
+    """One process of the two."""
+
+    def __init__(self, world: World, *, name: str) -> None:
+        self.dead = False
+        self._world = world
+        self._name = name
+        self._tasks: list[asyncio.Task[Any]] = []
+
+        def point(call: Call, side: str) -> None:
+            world.rules.writer = "story"
+            world.pass_by(call.subject, Side(side), self)
+            if side == "before":
+                world.rules.writer = name
+                if call.verb not in ("get", "list", "watch"):
+                    world.rules.last_write_s = world.clock.boot_s()
+
+        client: Any = direct_client(world.api, component=name, clock=world.clock, point=point)
+        client._exchange._streams = FaultyStreams(world.api, world.plan, late_s=LATE_S)
+        self.client: KubeClient = client
+
+    async def end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def run(self, work: Callable[[], Awaitable[None]]) -> None:
+        async def guarded() -> None:
+            try:
+                async with self.client:
+                    await work()
+            except Crash:
+                self.dead = True
+            except Exception as error:
+                self._world.rules.broken.append(f"{self._name} ended with {error!r}")
+
+        self._tasks.append(asyncio.create_task(guarded(), name=self._name))
+
+
+class Executor(Process):
+    """The manager's part; it knows the accepted revision a moment after its start, as the source room would tell it."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world, name="executor")
+        self.revisions = AcceptedRevisions()
+        self.room = SwitchRoom(
+            self.client,
+            revisions=self.revisions,
+            read=lambda _revision, _path: world.git.documents(),
+            proposals=Desk(),
+            options=Options(workers=1),
+        )
+
+    def start(self) -> None:
+        async def accept() -> None:
+            await asyncio.sleep(2.0)
+            self.revisions.publish(self._world.git.revision())
+
+        self.run(self.room.run)
+        self._tasks.append(asyncio.create_task(accept(), name="source"))
+
+
+class Worker(Process):
+    """A model of the cluster worker: claims by compare-and-swap, acts once, and settles what it claimed before by reading back."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world, name="worker")
+
+    def start(self) -> None:
+        self.run(self._work)
+
+    async def _work(self) -> None:
+        while True:
+            with contextlib.suppress(GitopsError):
+                await self._look()
+            await asyncio.sleep(LOOK_S)
+
+    async def _look(self) -> None:
+        listed = await self.client.list_all(f"{API}/talosoperations")
+        for tree in listed.items:
+            await self._operation(json.loads(json.dumps(tree)))
+
+    async def _operation(self, tree: Tree) -> None:
+        live, status = self._world.live, tree.get("status", {})
+        live.now = self._world.clock.wall()
+        done = {one["id"] for one in status.get("receipts", [])}
+        for request in status.get("requests", []):
+            if request["action"] in ("observe", "probe-service") or request["id"] in done:
+                continue
+            if request["action"] == "restore-kube-proxy" and not live._proxy().get("missing"):
+                continue
+            tree = await self._effect(tree, request)
+        cluster = await self.client.get(f"{API}/talosclusters/{CLUSTER}")
+        new = worked(tree, json.loads(json.dumps(cluster)), live, looks_only=True)
+        if new is not None:
+            await self._write(tree, new)
+
+    async def _effect(self, tree: Tree, request: Tree) -> Tree:
+        live, status = self._world.live, tree.get("status", {})
+        cluster = json.loads(json.dumps(await self.client.get(f"{API}/talosclusters/{CLUSTER}")))
+        if request["id"] in {one["id"] for one in status.get("claims", [])}:
+            outcome = live.read_back(request)
+        elif cluster.get("status", {}).get("lock", {}).get("operationUID") != tree["metadata"]["uid"]:
+            outcome = {"result": "Refused", "message": "LockNotOurs: another operation has the cluster"}
+        elif refusal := live.refusal(request, cluster):
+            outcome = {"result": "Refused", "message": refusal}
+        else:
+            claim = {"id": request["id"], "worker": "model", "at": _now(live.now)}
+            tree = await self._write(tree, {**status, "claims": [*status.get("claims", []), claim]})
+            outcome = live.act(request)
+        receipt = {"id": request["id"], "at": _now(live.now), **outcome}
+        status = tree.get("status", {})
+        return await self._write(tree, {**status, "receipts": [*status.get("receipts", []), receipt]})
+
+    async def _write(self, tree: Tree, status: Tree) -> Tree:
+        """A compare-and-swap of the worker's members."""
+        own = {name: status[name] for name in ("claims", "receipts", "observed") if name in status}
+        metadata = {name: tree["metadata"][name] for name in ("name", "namespace", "uid", "resourceVersion")}
+        body = {"apiVersion": ICHOR_API_VERSION, "kind": "TalosOperation", "metadata": metadata, "status": own}
+        path = f"{API}/talosoperations/{tree['metadata']['name']}"
+        answer = await self.client.apply(path, body, manager=FIELD_MANAGER_CNI_WORKER, subresource="status")
+        return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
+
+
+def first_store(target: str) -> Snapshot:
+    """A store with our definitions, the cluster in its old mode, its machines, its Sync and inventory."""
+    api = ApiServer(seed=3, now=lambda: BEGIN)
+
+    def send(method: str, path: str, body: Any, *, media: str = "application/json", **query: str) -> Any:
+        answer = api.handle(Request(method, path, query, {"content-type": media}, json.dumps(body).encode()))
+        assert answer.code < 300, answer.body
+        return answer.body
+
+    for path in sorted(CRDS.glob("*.yaml")):
+        send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(path.read_text()))
+    api.restore(api.snapshot())
+    send("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    before = "replaced" if target == "enabled" else "enabled"
+    tree = Git(before, annotated=False).document()
+    cluster = send("POST", f"{API}/talosclusters", tree)
+    for name, role in (dict.fromkeys(PLANES, "controlplane") | dict.fromkeys(WORKERS, "worker")).items():
+        body = {
+            "apiVersion": ICHOR_API_VERSION,
+            "kind": "TalosMachine",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {"clusterRef": {"name": CLUSTER}, "address": "192.0.2.1", "role": role},
+        }
+        send("POST", f"{API}/talosmachines", body)
+    ours = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}"
+    sync = send(
+        "POST",
+        f"{ours}/syncs",
+        {
+            "apiVersion": API_VERSION,
+            "kind": "Sync",
+            "metadata": {"name": SYNC, "namespace": NAMESPACE},
+            "spec": {"sourceRef": {"name": SOURCE}, "serviceAccountName": "applier", "path": "clusters"},
+        },
+    )
+    entry = {
+        "group": ICHOR_GROUP,
+        "version": "v1alpha1",
+        "kind": "TalosCluster",
+        "namespace": NAMESPACE,
+        "name": CLUSTER,
+    }
+    owner = {"sync": SYNC, "uid": sync["metadata"]["uid"], "id": f"cluster-uid/{NAMESPACE}/{SOURCE}/{SYNC}"}
+    send(
+        "POST",
+        f"{ours}/inventories",
+        {
+            "apiVersion": API_VERSION,
+            "kind": "Inventory",
+            "metadata": {"name": f"{SYNC}-0", "namespace": NAMESPACE},
+            "spec": {"owner": owner, "shard": 0, "entries": [{**entry, "uid": cluster["metadata"]["uid"]}]},
+        },
+    )
+    return api.snapshot()
+
+
+def new_world(snapshot: Snapshot, *, target: str, plan: FaultPlan, seed: int) -> World:
+    """A world in the other mode, just before the signed commit."""
+    clock = LoopClock()
+    api = ApiServer(seed=seed, now=clock.wall)
+    api.restore(snapshot)
+    before = Mode(target).other
+    roles = dict.fromkeys(PLANES, "controlplane") | dict.fromkeys(WORKERS, "worker")
+    live = Live(BEGIN, {name: LiveMachine(name, role, before.proxy_word) for name, role in roles.items()})
+    if before is Mode.REPLACED:
+        live.value, live.agents_run, live.proxy, live.proxy_pods = "true", "replaced", False, 0
+    rules = Rules(api.store)
+    rules.begin()
+    return World(api, plan, rules, live, Git(target), clock)
+
+
+def _plain(cni: Tree) -> Tree:
+    consumed = {name: value for name, value in cni.get("consumedConsent", {}).items() if name != "operationUID"}
+    return {**cni, "consumedConsent": consumed} if consumed else cni
+
+
+def _now(moment: datetime) -> str:
+    return moment.replace(microsecond=0).isoformat().replace("+00:00", "Z")
