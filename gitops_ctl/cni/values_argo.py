@@ -73,7 +73,7 @@ class _Layers:
         layers += [self._file(path, source, prefix) for path in reversed(files)]
         if umbrella is not None:
             layers.append(_pinned(umbrella_values(self._repository, umbrella), source))
-        if not any(layer.form == "mapping" for layer in layers):
+        if not any(layer.preferred for layer in layers):
             layers.append(self._layer("E", f"{at}/helm/valuesObject", "helm.valuesObject"))
         return layers
 
@@ -108,7 +108,8 @@ class _Layers:
                 return replace(layer, closed="OtherRepository", closed_text=sentence)
             return _pinned(layer, named)
         if "chart" in source or "://" in path:
-            return Layer(shape, "", path, closed="InsideChart", closed_text=f"{path} comes with the chart")
+            sentence = f"{path} comes with the chart"
+            return Layer(shape, "", path, closed="InsideChart", closed_text=sentence, preferred=False)
         file = inside("", path[1:]) if path.startswith("/") else inside(text_at(source, "path"), path)
         return _pinned(file_layer(self._repository, file, shape=shape, what=file or path, prefix=prefix), source)
 

@@ -8,6 +8,7 @@ from typing import Final
 from gitops_ctl.cni.values_files import YAML_SUFFIXES, Document, Repository, beside
 from gitops_ctl.cni.values_layers import TEMPLATE_SUFFIXES, file_layer, is_cilium
 from gitops_ctl.cni.values_places import Deployment, Layer, Trace
+from gitops_ctl.cni.values_talos import FLAG
 from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, objects_at, text_at
 from gitops_ctl.documents.splice import line_of
 
@@ -25,6 +26,7 @@ _LANGUAGES: Final = {
     ".go": "Go",
 }
 _PIPELINES: Final = (".sh", ".bash", "Makefile", "justfile", ".just", "Taskfile.yml", "Taskfile.yaml", ".gitlab-ci.yml")
+_DEPLOYS: Final = re.compile(rb"\bchart[\"']?\s*[:=]\s*[\"']?cilium\b|inlineManifests[\s\S]*cilium")
 _STEP: Final = re.compile(r"(helm\s+(?:template|install|upgrade)|cilium\s+(?:install|upgrade))\b")
 _DEPLOYERS: Final = {
     "HelmChart": ("spec", "chart"),
@@ -62,9 +64,14 @@ def find_traces(repository: Repository) -> list[Trace]:
     """Everything that sets the key and cannot be edited here."""
     traces = [trace for document in repository.marked() for trace in _objects(repository, document)]
     for file in repository.paths:
-        if _KEY.encode() in repository.data(file):
+        data = repository.data(file)
+        if _KEY.encode() in data or (_is_generated(file) and _DEPLOYS.search(data)):
             traces += _texts(repository, file)
     return traces
+
+
+def _is_generated(file: str) -> bool:
+    return file.endswith(TEMPLATE_SUFFIXES) or posixpath.splitext(file)[1] in _LANGUAGES
 
 
 def _helmfile_layers(repository: Repository, document: Document, release: JsonObject, at: str) -> Iterator[Layer]:
@@ -94,6 +101,12 @@ def _objects(repository: Repository, document: Document) -> Iterator[Trace]:
     ):
         sentence = f"{document.kind} {document.name} in {file} deploys Cilium in a way that is not edited here"
         yield Trace(file, sentence, "OtherDeployer")
+    if document.kind == "Job":
+        flag = FLAG.search(repository.text(file))
+        if flag is not None:
+            yield Trace(
+                file, f"Job {document.name} in {file} sets {flag.group(0)}, which wins over values: change it by hand"
+            )
     if "mac" in object_at(tree, "sops") and _holds_key(tree):
         yield Trace(file, f"{file} is encrypted with SOPS and cannot be changed without the key", "Encrypted")
 

@@ -18,6 +18,7 @@ PORT: Final = "k8sServicePort"
 ROLL_OUT: Final = "rollOutCiliumPods"
 OLDEST_CHART: Final = (1, 14)
 _VERSION: Final = re.compile(r"[~v= ]*([0-9]+)\.([0-9]+)(?:[.+-].*)?")
+_AT_LEAST: Final = re.compile(r"(?:>=?|\^) *v?([0-9]+)\.([0-9]+)(?![^|]*\|).*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,14 @@ class Wanted:
 
 
 def chart_version(written: str, live: str | None) -> tuple[int, int] | None:
-    """Major and minor of the chart; None when neither Git nor the cluster tells exactly one."""
-    for version in (written, live or ""):
-        found = _VERSION.fullmatch(version.strip())
-        if found:
-            return int(found.group(1)), int(found.group(2))
+    """Major and minor of the chart, or the least that a range allows when that is new enough; None when nobody tells."""
+    for version in (written.strip(), (live or "").strip()):
+        exact = _VERSION.fullmatch(version)
+        if exact:
+            return int(exact.group(1)), int(exact.group(2))
+        least = _AT_LEAST.fullmatch(version)
+        if least and (found := (int(least.group(1)), int(least.group(2)))) >= OLDEST_CHART:
+            return found
     return None
 
 
