@@ -14,6 +14,7 @@ from gitops_ctl.cli.connection import Target, cluster_options, connected, run_as
 from gitops_ctl.cli.history import Checkout, RangeText, open_checkout
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
+from gitops_ctl.cli.switches import OPERATION, operation_facts
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of
@@ -69,7 +70,8 @@ def explain(  # noqa: PLR0913  each is an option
             str(error), code=ErrorCode.USAGE, hint="write ConfigMap/network/site-a, or a code such as GC1003"
         ) from error
     facts = run_async(_facts(Target(kubeconfig, context, namespace), wanted=wanted))
-    facts |= _from_checkout(directory, wanted=wanted, facts=facts, policy_path=policy_path)
+    if wanted.group_kind != OPERATION:
+        facts |= _from_checkout(directory, wanted=wanted, facts=facts, policy_path=policy_path)
     rows = tuple((name, str(value)) for name, value in facts.items() if value not in ("", None) and name != "commit")
     commit = object_at(facts, "commit")
     rows += tuple((name, str(value)) for name, value in _commit_rows(commit))
@@ -85,6 +87,8 @@ async def _facts(target: Target, *, wanted: ObjectId) -> dict[str, JsonValue]:
     """What the cluster knows about the object."""
     async with connected(target) as client:
         live = await _live(client, wanted)
+        if wanted.group_kind == OPERATION:
+            return {"object": str(wanted), "live": "present", **operation_facts(live)} if live else _gone(wanted)
         owner = owner_of(live, wanted)
         facts: dict[str, JsonValue] = {"object": str(wanted), "live": "present" if live else "absent"}
         if owner is None:
@@ -104,6 +108,10 @@ async def _facts(target: Target, *, wanted: ObjectId) -> dict[str, JsonValue]:
         "lastApply": last_apply(live),
     }
     return facts | _state(sync, wanted)
+
+
+def _gone(wanted: ObjectId) -> dict[str, JsonValue]:
+    return {"object": str(wanted), "live": "absent", "owner": "unknown: there is no live object"}
 
 
 async def _live(client: KubeClient, wanted: ObjectId) -> JsonObject:

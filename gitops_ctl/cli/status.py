@@ -10,6 +10,7 @@ import click
 from gitops_ctl.cli.connection import Target, cluster_options, connected, run_async
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC, Kind
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
+from gitops_ctl.cli.switches import is_fine, switch_summaries
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.conditions import condition_of
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, int_at, object_at, objects_at, text_at
@@ -26,9 +27,9 @@ _COLUMNS = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "REVISION", "SINCE",
 @cluster_options
 @output_option
 def status(*, watch: bool, kubeconfig: Path | None, context: str | None, namespace: str, output: Format) -> int:
-    """Show sources and syncs, what they wait for and what was refused.
+    """Show sources, syncs, switches and proposals, what they wait for and what was refused.
 
-    The exit code is 0 when everything is Ready and 1 otherwise.
+    The exit code is 0 when everything is Ready, a switch that runs and a proposal that waits included, and 1 otherwise.
     """
     return run_async(_status(Target(kubeconfig, context, namespace), watch=watch, form=output))
 
@@ -39,11 +40,11 @@ async def show_status(client: "KubeClient", *, namespace: str) -> None:
 
 
 async def summaries(client: "KubeClient", *, namespace: str) -> list[JsonObject]:
-    """Sources, then syncs, each in its stable form."""
+    """Sources, syncs, switches and proposals that wait, each in its stable form."""
     found: list[JsonObject] = []
     for kind in (GIT_SOURCE, SYNC):
         found += [summary_of(kind, item) for item in (await client.list_all(kind.path(namespace))).items]
-    return found
+    return [*found, *await switch_summaries(client, namespace=namespace)]
 
 
 async def _status(target: Target, *, watch: bool, form: Format) -> int:
@@ -56,7 +57,7 @@ async def _status(target: Target, *, watch: bool, form: Format) -> int:
                 _write(found, form=form, repaint=watch and sys.stdout.isatty())
                 shown = found
             if not watch:
-                return 0 if all(text_at(item, "ready") == "True" for item in found) else 1
+                return 0 if all(map(is_fine, found)) else 1
             await clock.sleep(_REFRESH_S)
 
 
