@@ -14,6 +14,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,16 @@ from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.cli.measure import MeasuredGit, refresher
 from gitops_ctl.cli.revisions import RevisionReader
+from gitops_ctl.cni.proposals_reading import ProposalDesk
+from gitops_ctl.cni.room import Options as SwitchOptions
+from gitops_ctl.cni.room import SwitchRoom
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, NotFound
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.documents.index import DocumentCache
+from gitops_ctl.forge.desk import Git as ManagersGit
+from gitops_ctl.forge.room import Options as ProposalOptions
+from gitops_ctl.forge.room import ProposalRoom
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import ChildTransport
 from gitops_ctl.kube.config import load_cluster
@@ -37,7 +44,6 @@ from gitops_ctl.kube.events import EventKind, EventRecorder
 from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.lease import Leader, LeaseTiming
 from gitops_ctl.kube.transport import KubeClient
-from gitops_ctl.source.controller import Git
 from gitops_ctl.source.room import Options as SourceOptions
 from gitops_ctl.source.room import SourceRoom
 from gitops_ctl.source.webhook import webhook_app
@@ -169,6 +175,8 @@ class Rooms:
 
     sources: SourceRoom
     syncs: SyncRoom
+    proposals: ProposalRoom
+    switches: SwitchRoom
 
 
 def make_rooms(  # noqa: PLR0913  what a process may choose
@@ -180,9 +188,9 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     allow_file: bool = False,
     namespace: str = "",
     timing: Timing | None = None,
-    git: Git | None = None,
+    git: ManagersGit | None = None,
 ) -> Rooms:
-    """Source and sync room of one process, joined by the revisions that the one accepts and the other applies.
+    """The rooms of one process; source and sync are joined by the revisions that the one accepts and the other applies.
 
     Args:
         client: with the manager's own identity.
@@ -195,11 +203,11 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         git: how repositories are read; in a child process when None.
     """
     revisions = AcceptedRevisions()
-    clones = CloneCache(cache)
+    clones, git = CloneCache(cache), git or ChildTransport()
     documents = DocumentCache()  # one for both rooms: they read the same files of the same revisions
     sources = SourceRoom(
         client,
-        git=git or ChildTransport(),
+        git=git,
         clones=clones,
         revisions=revisions,
         events=events,
@@ -207,17 +215,32 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         options=SourceOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
     )
 
-    def emit(tree: JsonObject, kind: str, reason: str, note: str) -> None:
+    def emit(tree: JsonObject, kind: str, reason: str, note: str, *, action: str = "Sync") -> None:
         word: EventKind = "Warning" if kind == "Warning" else "Normal"
-        events.emit(tree, type=word, reason=reason, action="Sync", note=note)
+        events.emit(tree, type=word, reason=reason, action=action, note=note)
 
+    reader = RevisionReader(documents, clones=clones)
     syncs = SyncRoom(
         client,
         revisions=revisions,
-        load=CheckedLoader(RevisionReader(documents, clones=clones)),
+        load=CheckedLoader(reader),
         options=SyncOptions(emit=emit, require=require, draw=client.draw, namespace=namespace, timing=timing),
     )
-    return Rooms(sources, syncs)
+    proposals = ProposalRoom(
+        client,
+        git=git,
+        clones=clones,
+        events=events,
+        options=ProposalOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
+    )
+    switches = SwitchRoom(
+        client,
+        revisions=revisions,
+        read=reader,
+        proposals=ProposalDesk(client, revisions=revisions, clones=clones),
+        options=SwitchOptions(emit=partial(emit, action="Switch"), require=require, namespace=namespace, timing=timing),
+    )
+    return Rooms(sources, syncs, proposals, switches)
 
 
 async def require_definitions(client: KubeClient) -> None:
@@ -275,21 +298,30 @@ async def _lead(leader: Leader, *, rooms: Rooms, events: EventRecorder, asked: a
 
 
 async def run_rooms(rooms: Rooms, *, until: Iterable["asyncio.Task[Any]"]) -> None:
-    """Run both rooms until one of `until` ends, then let their passes finish."""
+    """Run all rooms until one of `until` ends, then let their passes finish."""
     running = [
         asyncio.create_task(rooms.sources.run(), name="sources"),
         asyncio.create_task(rooms.syncs.run(), name="syncs"),
+        asyncio.create_task(rooms.proposals.run(), name="proposals"),
+        asyncio.create_task(rooms.switches.run(), name="switches"),
     ]
     await asyncio.wait([*running, *until], return_when=asyncio.FIRST_COMPLETED)
     rooms.sources.stop()
     rooms.syncs.stop()
+    rooms.proposals.stop()
+    rooms.switches.stop()
     await asyncio.gather(*running)
 
 
 def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: KubeClient, metrics: Metrics) -> Endpoints:
     apps = {"health": (health_app(is_ready=lambda: not leader.lost.is_set()), settings.health)}
     if settings.metrics:
-        queues = {"gitsource": rooms.sources.queue, "sync": rooms.syncs.queue}
+        queues = {
+            "gitsource": rooms.sources.queue,
+            "sync": rooms.syncs.queue,
+            "proposal": rooms.proposals.queue,
+            "taloscluster": rooms.switches.queue,
+        }
         apps["metrics"] = (
             metrics_app(metrics, refresh=refresher(metrics, queues=queues, syncs=rooms.syncs.syncs)),
             settings.metrics,

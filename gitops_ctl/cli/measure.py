@@ -10,10 +10,10 @@ from gitops_ctl.api.sync import Counts
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import NamespacedName
+from gitops_ctl.forge.desk import Git
 from gitops_ctl.git.pushing import Pushed, PushRequest
 from gitops_ctl.git.transport import Fetched, FetchRequest, RemoteTip
 from gitops_ctl.kube.asyncqueue import AsyncQueue
-from gitops_ctl.source.controller import Git
 from gitops_ctl.sync.world import Syncs
 from gitops_ctl.telemetry.metrics import Metrics
 

@@ -85,10 +85,12 @@ class _Memory:
 
     Attributes:
         stored: the object as our last write left it; read until the cache shows that write.
+        token: of the last pass.
         rejected: the token that the forge refused; nothing is tried with it again.
     """
 
     stored: JsonObject = field(default_factory=dict)
+    token: str = ""
     rejected: str = ""
 
 
@@ -202,7 +204,7 @@ class ProposalController:
         except (LeadershipLost, InternalError):
             raise
         except TokenRejected as error:
-            memory.rejected = await self._token_of(proposal)
+            memory.rejected = memory.token
             problem: GitopsError = error
         except GitopsError as error:
             problem = error
@@ -304,12 +306,9 @@ class ProposalController:
             raise BlockedError(what, code=ErrorCode.CREDENTIALS_MISSING, subject=place)
         if token == memory.rejected:
             raise TokenRejected("the forge has refused this token; nothing is tried until it changes", subject=place)
-        memory.rejected = ""
+        memory.token, memory.rejected = token, ""
         ca = await access.read_authorities(self._ports.client, source=source)
         return self._ports.adapter(source, token, ca)
-
-    async def _token_of(self, proposal: Proposal) -> str:
-        return await access.read_forge_token(self._ports.client, source=self._source_of(proposal))
 
     async def _desk(self, source: GitSource, proposal: Proposal) -> Desk:
         spec, client = source.spec, self._ports.client

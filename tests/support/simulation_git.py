@@ -10,6 +10,7 @@ from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.index import DocumentCache, load_set
 from gitops_ctl.git.fetching import Fetched, FetchRequest, RemoteTip
 from gitops_ctl.git.layout import exclusive, prepare_repository
+from gitops_ctl.git.pushing import Pushed, PushRequest
 from gitops_ctl.git.store import ObjectStore
 from tests.support.git_repos import RepoBuilder
 
@@ -67,6 +68,9 @@ class SimulatedGit:
                     self._point("git fetch of one object", "after")
         self._point("git fetch", "after")
         return Fetched(tip, None, changed=True, shallow=False, received_bytes=1, complete=True)
+
+    async def push(self, request: PushRequest) -> Pushed:
+        raise AssertionError("nobody proposes anything here")
 
     async def collect(self, request: FetchRequest, *, keep: tuple[str, ...], into: Path) -> None:
         raise AssertionError("no copy of a simulation grows that large")

@@ -1,0 +1,332 @@
+"""Proposals as objects: what their status says, what wakes them, and how they go (forges.md, sections 3.1 and 18)."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitops_ctl.documents.splice import Edit
+from gitops_ctl.forge.errors import ForbiddenOrMissing, RateLimited, TokenRejected
+from gitops_ctl.kube.config import ClusterConfig
+from gitops_ctl.kube.transport import KubeClient
+from tests.doubles.apiserver import ApiServer, FakeApiServer
+from tests.support.git_keys import SshKey
+from tests.support.proposal_room import TOKEN, Tenant, tenant
+from tests.support.proposals import ADD, REPLACE, TEXT, VALUES
+from tests.support.sync_cluster import until
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> SshKey:
+    return SshKey.generate(tmp_path_factory.mktemp("keys"))
+
+
+async def _running(tmp_path: Path, key: SshKey, *, plain: bool) -> AsyncIterator[Tenant]:
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(FakeApiServer(ApiServer(lag=0)))
+        config = ClusterConfig(server.url)
+        admin = await stack.enter_async_context(KubeClient(config, component="tests"))
+        manager = await stack.enter_async_context(KubeClient(config, component="manager"))
+        await admin.create("/api/v1/namespaces", {"metadata": {"name": "lab"}})
+        yield await stack.enter_async_context(tenant(admin, manager, "lab", tmp_path, key=key, plain=plain))
+
+
+@pytest.fixture
+async def lab(tmp_path: Path, key: SshKey) -> AsyncIterator[Tenant]:
+    async for found in _running(tmp_path, key, plain=False):
+        yield found
+
+
+@pytest.fixture
+async def plain(tmp_path: Path, key: SshKey) -> AsyncIterator[Tenant]:
+    async for found in _running(tmp_path, key, plain=True):
+        yield found
+
+
+async def test_an_asked_change_becomes_a_pull_request_and_the_status_says_which(lab: Tenant):
+    await lab.ask()
+    tree = await lab.until_reason("Open")
+    status = tree["status"]
+    assert (status["phase"], status["number"]) == ("Open", 1)
+    assert status["branch"].startswith("gitops-ctl/taloscluster-site-1-")
+    assert status["headCommit"] == lab.remote.head(status["branch"])
+    assert status["baseCommit"] == lab.remote.head("main")
+    assert status["contentHash"].startswith("sha256:")
+    assert "pushing" not in status
+    assert {item["type"]: item["status"] for item in status["conditions"]} == {"Ready": "True", "Mergeable": "True"}
+    assert "site-1 waits for the new values" in lab.forge.pulls[1].body
+    assert lab.tokens == [TOKEN]
+
+
+async def test_P05_an_idle_proposal_writes_nothing(lab: Tenant):
+    await lab.ask()
+    version = (await lab.until_reason("Open"))["metadata"]["resourceVersion"]
+    gets = lab.forge.calls["get"]
+    for number in range(1, 4):
+        lab.wake()
+        await until(lambda count=gets + number: lab.forge.calls["get"] >= count)
+    assert (await lab.get())["metadata"]["resourceVersion"] == version
+    assert len(lab.git.pushes) == 1
+
+
+async def test_a_killed_manager_leaves_one_pull_request(lab: Tenant):
+    await lab.ask()
+    await until(lambda: lab.git.pushes)
+    await lab.kill()
+    await lab.start()
+    await lab.until_reason("Open")
+    assert len(lab.forge.pulls) == len(lab.git.pushes) == 1
+
+
+async def test_a_merge_a_revert_and_the_command_are_shown_one_after_the_other(lab: Tenant):
+    await lab.ask()
+    await lab.until_reason("Open")
+    lab.forge.merged_by_person(1)
+    lab.wake()
+    assert (await lab.until_reason("Merged"))["status"]["phase"] == "Merged"
+    lab.remote.commit({VALUES: TEXT})
+    lab.wake()
+    reverted = await lab.until_reason("MergedButNotEffective")
+    assert reverted["status"]["phase"] == "Pending"
+    assert any(item["type"] == "Stalled" for item in reverted["status"]["conditions"])
+    await lab.annotate(reopen_at="1")
+    again = await lab.until_reason("Open")
+    assert (again["status"]["number"], again["status"]["lastHandledReopenAt"]) == (2, "1")
+
+
+async def test_a_declined_one_is_opened_again_only_once_for_each_request(lab: Tenant):
+    await lab.ask()
+    await lab.until_reason("Open")
+    lab.forge.closed_by_person(1)
+    lab.wake()
+    declined = await lab.until_reason("DeclinedByHuman")
+    assert declined["status"]["phase"] == "Closed"
+    assert declined["status"]["declined"]
+    await lab.annotate(reopen_at="1")
+    await lab.until_reason("Open")
+    lab.forge.closed_by_person(1)
+    lab.wake()
+    await lab.until_reason("DeclinedByHuman")
+    assert len(lab.forge.pulls) == 1
+
+
+async def test_a_new_tip_of_the_source_wakes_its_proposals(lab: Tenant):
+    await lab.ask()
+    await lab.until_reason("Open")
+    lab.forge.merged_by_person(1)
+    observed = {"revision": lab.remote.head("main"), "at": "2026-11-30T08:00:00Z"}
+    await lab.admin.patch_merge(
+        lab.path("gitsources", "network"), {"status": {"observed": observed}}, subresource="status"
+    )
+    await lab.until_reason("Merged")
+
+
+async def test_withdrawn_closes_and_keeps_the_object_to_be_seen(lab: Tenant):
+    await lab.ask()
+    await lab.until_reason("Open")
+    await lab.ask(changes=())
+    assert (await lab.until_reason("Superseded"))["status"]["phase"] == "Superseded"
+    assert lab.forge.open() == []
+
+
+async def test_deleting_the_object_closes_its_pull_request_first(lab: Tenant):
+    await lab.ask()
+    tree = await lab.until_reason("Open")
+    assert tree["metadata"]["finalizers"] == ["gitops-ctl.dev/finalizer"]
+    await lab.admin.delete(lab.path("proposals", "site-1-cni"))
+
+    async def gone() -> bool:
+        return await lab.get() is None
+
+    await until(gone, what="the object goes")
+    assert lab.forge.open() == []
+    assert len(lab.forge.pulls) == 1
+
+
+async def test_deleting_while_the_forge_is_away_waits_and_then_goes(lab: Tenant):
+    await lab.ask()
+    await lab.until_reason("Open")
+
+    def away(_call: str, _when: str) -> None:
+        raise RateLimited("slow down", retry_after_s=0.01)
+
+    lab.forge.point = away
+    await lab.admin.delete(lab.path("proposals", "site-1-cni"))
+    gets = lab.forge.calls["get"]
+    await until(lambda: lab.forge.calls["get"] > gets + 1)
+    assert await lab.get() is not None
+    lab.forge.point = lambda _call, _when: None
+
+    async def gone() -> bool:
+        return await lab.get() is None
+
+    await until(gone, what="the object goes")
+    assert lab.forge.open() == []
+
+
+async def test_an_expired_one_is_closed_at_its_time(lab: Tenant):
+    await lab.ask(expires=datetime.now(UTC) + timedelta(seconds=2))
+    await lab.until_reason("Open")
+    assert (await lab.until_reason("Expired"))["status"]["phase"] == "Expired"
+    assert lab.forge.open() == []
+
+
+async def test_a_younger_one_of_the_same_purpose_takes_the_pull_request_over(lab: Tenant):
+    await lab.ask("first")
+    await lab.until_reason("Open", name="first")
+    await until(lambda: _now_differs(lab), what="a second passes")
+    await lab.ask("second", changes=(REPLACE, ADD))
+    await lab.until_reason("Open", name="second")
+    await lab.until_reason("Superseded", name="first")
+    (pull,) = lab.forge.open()
+    assert "k8sServicePort" in pull.body
+    assert len(lab.forge.pulls) == 1
+    await lab.admin.delete(lab.path("proposals", "first"))
+
+    async def gone() -> bool:
+        return await lab.get("first") is None
+
+    await until(gone, what="the older object goes")
+    assert len(lab.forge.open()) == 1
+
+
+async def _now_differs(lab: Tenant) -> bool:
+    created: str = (await lab.get("first"))["metadata"]["creationTimestamp"]
+    return datetime.now(UTC) - datetime.fromisoformat(created) > timedelta(seconds=1)
+
+
+async def test_a_younger_one_with_another_subject_closes_the_older_pull_request(lab: Tenant):
+    await lab.ask("first")
+    await lab.until_reason("Open", name="first")
+    await until(lambda: _now_differs(lab), what="a second passes")
+    subject = {"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosOperation", "namespace": "lab", "name": "op-2"}
+    await lab.ask("second", subject=subject)
+    await lab.until_reason("Open", name="second")
+    await lab.until_reason("Superseded", name="first")
+    assert [pull.number for pull in lab.forge.open()] == [2]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            ForbiddenOrMissing("POST /repos/net/fabric/pulls: 403; needs write access to pull requests"),
+            "ForbiddenOrMissing",
+        ),
+        (RateLimited("wait", retry_after_s=3600), "Unavailable"),
+    ],
+)
+async def test_P13_the_status_says_which_call_failed(lab: Tenant, error: Exception, reason: str):
+    def fail(call: str, when: str) -> None:
+        if (call, when) == ("create", "before"):
+            raise error
+
+    lab.forge.point = fail
+    await lab.ask()
+    tree = await lab.until_reason(reason)
+    assert tree["status"]["phase"] == "Pending"
+    assert str(error.args[0]) in (await lab.ready())["message"]
+    kinds = {item["type"] for item in tree["status"]["conditions"]}
+    assert ("Stalled" if isinstance(error, ForbiddenOrMissing) else "Reconciling") in kinds
+
+
+async def test_a_rejected_token_is_never_tried_again_until_it_changes(lab: Tenant):
+    def reject(_call: str, _when: str) -> None:
+        raise TokenRejected("GET /repos/net/fabric/pulls: 401")
+
+    lab.forge.point = reject
+    await lab.ask()
+    await lab.until_reason("TokenRejected")
+    calls = sum(lab.forge.calls.values())
+    tokens = len(lab.tokens)
+    for _ in range(3):
+        lab.wake()
+        await until(lambda: not lab.room.queue.gauges()["unfinished_work_seconds"])  # type: ignore[union-attr]
+    assert sum(lab.forge.calls.values()) == calls
+    lab.forge.point = lambda _call, _when: None
+    await lab.secret("forge", token=f"{TOKEN}-new")
+    lab.wake()
+    await lab.until_reason("Open")
+    assert lab.tokens[tokens:] == [f"{TOKEN}-new"]
+
+
+async def test_what_cannot_be_edited_waits_with_instructions_for_a_person(lab: Tenant):
+    await lab.ask(changes=((VALUES, Edit(0, "/kubeProxyReplacement", "replace", "strict", True)),))
+    tree = await lab.until_reason("FromMismatch")
+    message = (await lab.ready())["message"]
+    assert tree["status"]["phase"] == "Pending"
+    assert f"by hand: in {VALUES} /kubeProxyReplacement set true" in message
+    assert lab.git.pushes == []
+    # The base changes so that it fits: it goes on by itself.
+    lab.remote.commit({VALUES: TEXT.replace("false", "strict")})
+    lab.wake()
+    await lab.until_reason("Open")
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "told"),
+    [
+        ({"proposer": None}, "ProposerMissing", "has no spec.proposer"),
+        ({"ref": {"branch": None, "tag": "v1"}}, "ProposerMissing", "follows a tag"),
+        ({"suspend": True}, "Suspended", "suspended"),
+        ({"ref": {"branch": "trunk"}}, "BaseMissing", "the branch trunk is not there"),
+        ({"forge": {"credentialsSecretRef": None}}, "CredentialsMissing", "no Secret with a token"),
+        ({"forge": {"credentialsSecretRef": {"name": "none"}}}, "CredentialsMissing", "does not exist"),
+    ],
+)
+async def test_what_the_source_lacks_is_named(lab: Tenant, spec: Any, reason: str, told: str):
+    await lab.admin.patch_merge(lab.path("gitsources", "network"), {"spec": spec})
+    await lab.ask()
+    await lab.until_reason(reason)
+    assert told in (await lab.ready())["message"]
+    assert lab.forge.pulls == {}
+
+
+async def test_a_source_that_is_not_there_is_waited_for(lab: Tenant):
+    await lab.ask(source="other")
+    await lab.until_reason("SourceNotFound")
+
+
+async def test_a_bad_signing_key_is_told_without_a_byte_of_it(lab: Tenant):
+    await lab.secret("proposer", identity="-----BEGIN OPENSSH PRIVATE KEY-----\nSECRETBYTES\n")
+    await lab.ask()
+    await lab.until_reason("SigningKeyInvalid")
+    assert "SECRETBYTES" not in str(await lab.get())
+    assert lab.git.pushes == []
+
+
+async def test_plain_git_pushes_the_branch_and_says_how_to_open_it_by_hand(plain: Tenant):
+    await plain.ask()
+    tree = await plain.until_reason("Open")
+    message = (await plain.ready())["message"]
+    branch = tree["status"]["branch"]
+    for part in (
+        "branch pushed, open a change by hand",
+        branch,
+        plain.remote.head(branch),
+        "+kubeProxyReplacement: true",
+    ):
+        assert part in message
+    assert "number" not in tree["status"]
+    plain.remote.merge(branch, how="squash")
+    plain.wake()
+    await plain.until_reason("Merged")
+    assert branch in plain.remote.branches()
+
+
+async def test_plain_git_respects_a_branch_that_a_person_deleted_or_changed(plain: Tenant):
+    await plain.ask()
+    branch = (await plain.until_reason("Open"))["status"]["branch"]
+    person = plain.remote.commit_on(branch, {"mine.yaml": "a: 1\n"})
+    plain.wake()
+    await plain.until_reason("ModifiedByOthers")
+    assert plain.remote.head(branch) == person
+    plain.remote.delete(branch)
+    plain.wake()
+    await plain.until_reason("DeclinedByHuman")
+    assert plain.remote.branches() == ["main"]
+    await plain.annotate(reopen_at="again")
+    await plain.until_reason("Open")
