@@ -22,7 +22,7 @@ from gitops_ctl.netpb.talos.machine import machine_pb2, machine_pb2_grpc
 from gitops_ctl.netpb.talos.resource.config import config_pb2
 from gitops_ctl.talos import resources
 from gitops_ctl.talos.answers import apply_error_of, decoded, error_of, only
-from gitops_ctl.talos.errors import AnswerUnusable, ConfigRefused, WrongMachine, said_about
+from gitops_ctl.talos.errors import AnswerUnusable, ApplyUnknown, ConfigRefused, WrongMachine, said_about
 from gitops_ctl.talos.kubeconfig import MOST_BYTES, kubeconfig_in
 from gitops_ctl.talos.machineconfig import secret_values
 from gitops_ctl.talos.manifests import kube_proxy_objects, with_integers
@@ -230,13 +230,13 @@ class TalosClient:
                 reply: machine_pb2.ApplyConfigurationResponse
                 reply = await self._machine.ApplyConfiguration(request, timeout=APPLY_S)
             except grpc.aio.AioRpcError as error:
-                code, failure = error.code(), self._tunnel.failure
-                harmless = request.dry_run and code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-                if harmless:
+                failure, known = self._tunnel.failure, secret_values(request.data)
+                found = apply_error_of(error, subject=self._address, failure=failure, known=known)
+                if request.dry_run and isinstance(found, ApplyUnknown):
+                    # A dry run changes nothing, however it ended.
                     method = "ApplyConfiguration (dry run)"
-                    raise error_of(error, method=method, subject=self._address, failure=failure) from None
-                known = secret_values(request.data)
-                raise apply_error_of(error, subject=self._address, failure=failure, known=known) from None
+                    found = error_of(error, method=method, subject=self._address, failure=failure)
+                raise found from None
         return reply
 
     @asynccontextmanager

@@ -153,7 +153,7 @@ def _in_document_form(documents: tuple[ConfigDocument, ...], *, enabled: bool, i
             kept["image"] = image
         return _appended(b"".join(rest), {"apiVersion": LEGACY, "kind": DOCUMENT, "enabled": enabled, **kept})
     tree = documents[place].tree
-    edits = [_set(tree, "enabled", enabled)]
+    edits = _set(tree, {"enabled": enabled})
     if enabled and not part.image:
         # An image that is written down as nothing is replaced, a missing one is added.
         edits.append(Edit(0, "/image", "replace" if "image" in tree else "add", after=image))
@@ -195,9 +195,10 @@ def _without_block(documents: tuple[ConfigDocument, ...]) -> list[bytes]:
 def _with_block(document: ConfigDocument, wanted: JsonObject) -> bytes:
     """The older document with exactly these members in its block; the lines of those that are there already stay."""
     present = object_at(document.tree, "cluster", "proxy")
+    edits = _set(present, wanted, below=_BLOCK)
     try:
         if present:
-            return splice(document.text, [_set(present, key, wanted[key], below=_BLOCK) for key in wanted])
+            return splice(document.text, edits) if edits else document.text
     except SpliceRefused as refused:
         if refused.reason != "FlowMapping":
             raise ConfigRefused(_cannot(refused)) from None
@@ -212,13 +213,18 @@ def _with_block(document: ConfigDocument, wanted: JsonObject) -> bytes:
     return _spliced(text, Edit(0, "/cluster", "add", after={"proxy": wanted}))
 
 
-def _set(tree: JsonObject, name: str, value: JsonValue, *, below: str = "") -> Edit:
-    return Edit(0, f"{below}/{name}", "replace" if name in tree else "add", after=value)
+def _set(tree: JsonObject, wanted: JsonObject, *, below: str = "") -> list[Edit]:
+    """Edits for the members that are not so already: reading a large text for nothing takes its time."""
+    return [
+        Edit(0, f"{below}/{name}", "replace" if name in tree else "add", after=value)
+        for name, value in wanted.items()
+        if tree.get(name) != value
+    ]
 
 
 def _spliced(text: bytes, *edits: Edit) -> bytes:
     try:
-        return splice(text, edits)
+        return splice(text, edits) if edits else text
     except SpliceRefused as refused:
         raise ConfigRefused(_cannot(refused)) from None
 
