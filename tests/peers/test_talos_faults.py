@@ -1,6 +1,8 @@
 """What goes wrong between a worker and a machine is told for what it is, and nothing is done twice (cni-switch.md, 14.3, 14.4 and 17)."""
 
 import asyncio
+import subprocess
+import sys
 
 import grpc
 import pytest
@@ -11,6 +13,7 @@ from gitops_ctl.netpb.talos.machine import machine_pb2
 from gitops_ctl.talos import client as client_module
 from gitops_ctl.talos.errors import AnswerUnusable, ApplyUnknown, MachineUnreachable, NotAuthorised
 from gitops_ctl.talos.machineconfig import config_hash, edited
+from tests.support.processes import processes_of, until
 from tests.support.talos_bench import (
     IMAGE,
     MachineBench,
@@ -20,6 +23,7 @@ from tests.support.talos_bench import (
     worker_machine,
 )
 from tests.support.talos_configs import machine_config
+from tests.support.talos_peer import ROOT
 
 pytestmark = pytest.mark.peers
 __all__ = ["control_plane_machine", "one_control_plane", "one_worker", "worker_machine"]
@@ -275,3 +279,15 @@ class TestRights:
             await control_plane_machine.raw(
                 "/cosi.resource.State/Destroy", state_pb2.DestroyRequest(), state_pb2.DestroyResponse
             )
+
+
+def test_a_machine_ends_when_whoever_started_it_is_gone(tmp_path):
+    owner = (
+        "import sys; from pathlib import Path; from tests.support.talos_peer import start_machine\n"
+        "from tests.support.talos_pki import TalosPki; from tests.support.talos_configs import machine_config\n"
+        "folder = Path(sys.argv[1]); pki = TalosPki(folder)\n"
+        "start_machine(folder, name='lonely', role='worker', pki=pki, config=machine_config('worker')).start()\n"
+        "import os; os._exit(0)\n"
+    )
+    subprocess.run([sys.executable, "-c", owner, str(tmp_path)], cwd=ROOT, check=True, timeout=60)
+    until(lambda: processes_of(str(tmp_path / "lonely.json")) == [], what="the machine to end")

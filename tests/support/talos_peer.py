@@ -7,6 +7,7 @@ with start_machine(tmp_path, name="north-cp-1", role="controlplane", pki=pki, co
 
 import base64
 import json
+import os
 import subprocess
 import sys
 import urllib.request
@@ -156,6 +157,7 @@ def start_machine(
     arguments = [sys.executable, "-m", "tools.peers.talos", f"--state={folder / f'{name}.json'}"]
     arguments += [f"--listen={address}", f"--admin={admin}", f"--ca={pki.ca_path}"]
     arguments += [f"--certificate={certificate}", f"--key={key}"]
+    arguments.append(f"--owner={os.getpid()}")
     if kubeconfig is not None:
         arguments.append(f"--kubeconfig={kubeconfig}")
     return TalosPeer(folder=folder, name=name, role=role, arguments=arguments, address=address, admin=admin)

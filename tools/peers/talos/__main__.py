@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -49,14 +50,21 @@ async def serve(arguments: argparse.Namespace) -> None:
     end = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, end.set)
-    stopping = asyncio.create_task(end.wait())
-    await asyncio.wait({stopping, controller}, return_when=asyncio.FIRST_COMPLETED)
-    controller.cancel()
+    tasks = {asyncio.create_task(end.wait()), asyncio.create_task(_orphaned(arguments.owner)), controller}
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
     with suppress(asyncio.CancelledError):
         await controller
     front.cut()
     await runner.cleanup()
     await server.stop(grace=None)
+
+
+async def _orphaned(owner: int) -> None:
+    """Until the process that started this one is gone."""
+    while not owner or os.getppid() == owner:  # noqa: ASYNC110  nobody tells a process that its parent is gone
+        await asyncio.sleep(1)
 
 
 async def _controlled(machine: Machine, kubeconfig: Path | None) -> None:
@@ -80,6 +88,7 @@ def main() -> None:
     parser.add_argument("--ca", type=Path, required=True)
     parser.add_argument("--certificate", type=Path, required=True)
     parser.add_argument("--key", type=Path, required=True)
+    parser.add_argument("--owner", type=int, default=0, help="end when this is no longer the parent process")
     parser.add_argument(
         "--kubeconfig", type=Path, help="administrator of the target cluster; without it nothing is created"
     )
