@@ -37,6 +37,9 @@ from gitops_ctl.trust.verdict import ACCEPTED, CommitRefused, refusal_from
 VERIFIER_VERSION = "2"
 """Of the rules in this room.  A change that can turn a verdict around raises it: accepted ranges are then judged again."""
 
+DOCUMENT_BYTES = 2**21
+"""Text of parsed files that one source keeps for its judge: the newest versions of a few thousand files."""
+
 PARTIAL_LIMIT = 500_000
 """Commits below one merge whose progress is kept between calls."""
 
@@ -141,7 +144,7 @@ class VerdictCache:
 
     def __init__(self) -> None:
         self.policies: PolicyCache = Bounded(64)
-        self.documents = DocumentCache(limit_bytes=2**18)
+        self.documents = DocumentCache(limit_bytes=DOCUMENT_BYTES)
         self.passed: Bounded[tuple[str, str], str] = Bounded(8)
         """(context, root) to the newest commit of the line up to which a range was judged again."""
         self._merge: tuple[str, str] = ("", "")

@@ -70,28 +70,62 @@ class BlobDocuments:
         Raises:
             NotFound, Refused: the blob cannot be read.
         """
-        return self._loaded_at(path, entry).documents
+        return self.loaded(path, entry).documents
 
-    def adds_errors(self, change: PathChange) -> bool:
-        """Whether the new version has something unreadable that the old one had not: it may hold an object of somebody else."""
-        return bool(self._errors(change.path, change.new) - self._errors(change.path, change.old))
+    def loaded(self, path: str, entry: TreeEntry | None) -> Loaded:
+        """The same with what is wrong in the file.
 
-    def _errors(self, path: str, entry: TreeEntry | None) -> set[tuple[ErrorCode, str, str, ObjectId | None]]:
-        problems = self._loaded_at(path, entry).problems
-        return {(each.code, each.message, each.pointer, each.object) for each in problems if each.is_error}
-
-    def _loaded_at(self, path: str, entry: TreeEntry | None) -> Loaded:
+        Raises:
+            NotFound, Refused: the blob cannot be read.
+        """
         if entry is None or not entry.is_file or not (is_document_name(path) or path == self._policy_path):
             return _NOTHING
-        return self._loaded(path, entry.id)
+        blob = entry.id
 
-    def _loaded(self, path: str, blob: str) -> Loaded:
-        lent = self._lent.get(blob)
-        if (self._store.size(blob) if lent is None else len(lent)) > self._limits.file_bytes:
+        def read() -> bytes:
+            lent = self._lent.get(blob)
+            if (self._store.size(blob) if lent is None else len(lent)) > self._limits.file_bytes:
+                raise _TooLargeError
+            return self._store.blob(blob) if lent is None else lent
+
+        try:
+            return self._cache.load(file=path, blob=blob, read=read, limits=self._limits)
+        except _TooLargeError:
             return _NOTHING
-        return self._cache.load(
-            file=path, blob=blob, read=lambda: self._store.blob(blob) if lent is None else lent, limits=self._limits
-        )
+
+
+class _TooLargeError(Exception):
+    """A file that is not read at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A changed file with both of its versions."""
+
+    change: PathChange
+    old: Loaded
+    new: Loaded
+
+    @property
+    def adds_errors(self) -> bool:
+        """Whether the new version has something unreadable that the old one had not: it may hold an object of somebody else."""
+        return bool(self.new.problems) and bool(_errors(self.new) - _errors(self.old))
+
+    @property
+    def needs_edit(self) -> bool:
+        """A change of mode is a change of the path, whatever its documents say."""
+        old, new = self.change.old, self.change.new
+        return old is not None and new is not None and old.mode != new.mode
+
+    @property
+    def kinds(self) -> Iterable[GroupKind | None]:
+        """Kinds in the old or the new version, so that a rule by kind also decides about a comment in such a file."""
+        both = (*self.old.documents, *self.new.documents)
+        return dict.fromkeys(document.gvk.group_kind for document in both) or {None: None}
+
+
+def _errors(loaded: Loaded) -> set[tuple[ErrorCode, str, str, ObjectId | None]]:
+    return {(each.code, each.message, each.pointer, each.object) for each in loaded.problems if each.is_error}
 
 
 def changes_of(documents: BlobDocuments, paths: Iterable[PathChange], *, policy_path: str) -> tuple[Change, ...]:
@@ -102,44 +136,34 @@ def changes_of(documents: BlobDocuments, paths: Iterable[PathChange], *, policy_
     Raises:
         NotFound, Refused: a blob cannot be read.
     """
-    changed = list(paths)
-    blobs = {change.path: change.new.id if change.new else NO_BLOB for change in changed}
+    changed = [
+        _Read(change, documents.loaded(change.path, change.old), documents.loaded(change.path, change.new))
+        for change in paths
+    ]
+    blobs = {each.change.path: each.change.new.id if each.change.new else NO_BLOB for each in changed}
     found: dict[tuple[str, str, GroupKind | None, ObjectId | None], Change] = {}
     told: set[str] = set()
-    for path, kind, name, verbs in _document_changes(documents, changed):
+    for path, kind, name, verbs in _document_changes(changed):
         for verb, pointers in verbs.items():
             whose = name if authorised_fields(kind, verb) is not None else None
             found.setdefault((path, verb, kind, whose), Change(path, verb, kind, name, pointers, blobs[path]))
             told.add(path)
-    for change in changed:
-        if change.path == policy_path:
-            trust = Change(change.path, "trust", POLICY_KIND, None, (WHOLE,), blobs[change.path])
-            found[(change.path, "trust", POLICY_KIND, None)] = trust
-        elif change.path not in told or _needs_edit(change) or documents.adds_errors(change):
-            verb = "edit" if change.new is not None else "delete"
-            for one in _kinds_of_file(documents, change):
-                whole = Change(change.path, verb, one, None, (WHOLE,), blobs[change.path])
-                found.setdefault((change.path, verb, one, None), whole)
+    for each in changed:
+        path = each.change.path
+        if path == policy_path:
+            found[(path, "trust", POLICY_KIND, None)] = Change(path, "trust", POLICY_KIND, None, (WHOLE,), blobs[path])
+        elif path not in told or each.needs_edit or each.adds_errors:
+            verb = "edit" if each.change.new is not None else "delete"
+            for one in each.kinds:
+                whole = Change(path, verb, one, None, (WHOLE,), blobs[path])
+                found.setdefault((path, verb, one, None), whole)
     return tuple(sorted(found.values(), key=lambda change: change.path))
 
 
-def _needs_edit(change: PathChange) -> bool:
-    """A change of mode is a change of the path, whatever its documents say."""
-    return change.old is not None and change.new is not None and change.old.mode != change.new.mode
-
-
-def _kinds_of_file(documents: BlobDocuments, change: PathChange) -> Iterable[GroupKind | None]:
-    """Kinds in the old or the new version, so that a rule by kind also decides about a comment in such a file."""
-    both = (*documents.of(change.path, change.old), *documents.of(change.path, change.new))
-    return dict.fromkeys(document.gvk.group_kind for document in both) or {None: None}
-
-
-def _document_changes(
-    documents: BlobDocuments, changed: Sequence[PathChange]
-) -> Iterator[tuple[str, GroupKind, ObjectId, Fields]]:
+def _document_changes(changed: Sequence[_Read]) -> Iterator[tuple[str, GroupKind, ObjectId, Fields]]:
     """(path, kind, identity, verbs) of each document that differs; a moved one once for each of its two paths."""
-    old = _by_name((change.path, document) for change in changed for document in documents.of(change.path, change.old))
-    new = _by_name((change.path, document) for change in changed for document in documents.of(change.path, change.new))
+    old = _by_name((each.change.path, document) for each in changed for document in each.old.documents)
+    new = _by_name((each.change.path, document) for each in changed for document in each.new.documents)
     for name in dict.fromkeys((*old, *new)):
         for before, after in _pairs(old.get(name, []), new.get(name, [])):
             verbs = verbs_between(before[1].tree if before else None, after[1].tree if after else None)

@@ -3,21 +3,30 @@
 Matching takes time linear in the product of both lengths, whatever the pattern: paths come from whoever can push.
 """
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeVar
 
 T = TypeVar("T")
 
 _ANY_DEPTH = "**"
+_LITERAL = re.compile(r"[^*?]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """One pattern, compared with whole repository-relative paths, case-sensitively."""
+    """One pattern, compared with whole repository-relative paths, case-sensitively.
+
+    Most patterns of a policy are one path, or a folder and all below it: those are told by the first characters alone.
+    """
 
     text: str
+    _literal: str = field(init=False, repr=False, compare=False)
+    """What every path that fits begins with; the whole path where the pattern has no wildcard."""
+    _rest: str = field(init=False, repr=False, compare=False)
+    """What follows it in the pattern."""
 
     def __post_init__(self) -> None:
         segments = self.text.split("/")
@@ -25,10 +34,23 @@ class Glob:
             raise ValueError("a pattern is relative to the repository, without empty segments, '.' and '..'")
         if any(_ANY_DEPTH in segment and segment != _ANY_DEPTH for segment in segments):
             raise ValueError("'**' stands alone between slashes")
+        literal = _LITERAL.match(self.text)
+        assert literal is not None
+        object.__setattr__(self, "_literal", literal[0])
+        object.__setattr__(self, "_rest", self.text[literal.end() :])
+
+    @property
+    def folder(self) -> str:
+        """The deepest folder that every path that fits lies in, with a slash at its end; empty for the root."""
+        return self._literal[: self._literal.rfind("/") + 1]
 
     def matches(self, path: str) -> bool:
         """Whether the whole path fits."""
-        return _matches(self.text, path)
+        if not path.startswith(self._literal):
+            return False
+        if self._rest == _ANY_DEPTH:  # the literal ends with a slash, or is empty
+            return len(path) > len(self._literal) or not self._literal
+        return len(path) == len(self._literal) if not self._rest else _matches(self.text, path)
 
 
 @lru_cache(maxsize=65_536)

@@ -4,7 +4,7 @@ The policy of a commit judges the children of that commit, never the commit itse
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from gitops_ctl.api.names import GROUP
@@ -39,6 +39,12 @@ class PolicyRule:
     roles: tuple[str, ...]
     threshold: int = 1
     distinct: bool | None = None
+    text: str = field(init=False, repr=False, compare=False)
+    """How messages and records name it."""
+
+    def __post_init__(self) -> None:
+        text = f"rule {self.number} (verbs {', '.join(sorted(self.verbs))}; roles {', '.join(self.roles)})"
+        object.__setattr__(self, "text", text)
 
     def matches(self, *, path: str, verb: str, kind: GroupKind | None) -> bool:
         """Whether this rule decides about the verb on the path, for a document of the kind."""
@@ -53,7 +59,38 @@ class PolicyRule:
         return verb in DISTINCT_BY_DEFAULT if self.distinct is None else self.distinct
 
     def __str__(self) -> str:
-        return f"rule {self.number} (verbs {', '.join(sorted(self.verbs))}; roles {', '.join(self.roles)})"
+        return self.text
+
+
+class RuleIndex:
+    """Finds the first rule about a path without asking all of them.
+
+    A rule about paths is listed under the folder that every path of one of its patterns lies in; a path asks the lists of
+    its own folders.  Whether a rule matches is for the rule itself to say.
+    """
+
+    def __init__(self, rules: Iterable[PolicyRule]) -> None:
+        self._listed: dict[tuple[str, str], list[PolicyRule]] = {}
+        for rule in rules:
+            folders = dict.fromkeys(glob.folder for glob in rule.paths) if rule.paths is not None else {"": None}
+            for verb in rule.verbs:
+                for folder in folders:
+                    self._listed.setdefault((verb, folder), []).append(rule)
+
+    def first(self, *, path: str, verb: str, kind: GroupKind | None) -> PolicyRule | None:
+        """The rule with the smallest number that matches."""
+        best: PolicyRule | None = None
+        end = 0
+        while True:
+            for rule in self._listed.get((verb, path[:end]), ()):
+                if best is not None and best.number < rule.number:
+                    break
+                if rule.matches(path=path, verb=verb, kind=kind):
+                    best = rule
+                    break
+            end = path.find("/", end) + 1
+            if not end:
+                return best
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +143,14 @@ class TrustPolicy:
     keys: KeyRing
     fingerprints: Mapping[str, tuple[str, ...]]
     """Owner (`person`, `proposer x`, `forge`) to the fingerprints of its keys, for people to read."""
+    index: RuleIndex = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", RuleIndex(self.rules))
 
     def rule_for(self, *, path: str, verb: str, kind: GroupKind | None) -> PolicyRule | None:
         """The first rule that matches, or None: then the change is refused."""
-        return next((rule for rule in self.rules if rule.matches(path=path, verb=verb, kind=kind)), None)
+        return self.index.first(path=path, verb=verb, kind=kind)
 
     def merge_rule(self) -> PolicyRule | None:
         """The rule about merges, which is asked once for the whole tree."""

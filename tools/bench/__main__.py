@@ -24,6 +24,7 @@ from tools.bench.checking import checking, starting
 from tools.bench.cold import cold
 from tools.bench.documents import applications, config_maps
 from tools.bench.figures import Report, table
+from tools.bench.judging import judging
 from tools.bench.verifying import verifying
 from tools.bench.world import world
 
@@ -69,6 +70,10 @@ async def verification(report: Report, sizes: Sizes, _folder: Path) -> None:
     await asyncio.to_thread(verifying, report, commits=sizes.of(10_000), rounds=sizes.rounds)
 
 
+async def judgement(report: Report, sizes: Sizes, _folder: Path) -> None:
+    await asyncio.to_thread(judging, report, commits=sizes.of(1000), rounds=sizes.rounds)
+
+
 async def command_line(report: Report, sizes: Sizes, folder: Path) -> None:
     with progress_for(sys.stderr) as progress:
         binaries = await find_binaries(progress=progress)
@@ -81,6 +86,7 @@ BENCHMARKS: dict[str, Callable[[Report, Sizes, Path], Awaitable[None]]] = {
     "cold-applications": cold_apps,
     "unit": large_unit,
     "verification": verification,
+    "judging": judgement,
     "check": command_line,
 }
 

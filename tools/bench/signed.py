@@ -62,7 +62,9 @@ def _opened(folder: Path, made_s: float) -> History:
     return History(folder / "repo.git", root, tip, digest, folder / "allowed_signers", folder / "gnupg", made_s)
 
 
-class _SshKey:
+class SshKey:
+    """An ed25519 key in memory that signs as git does; `line` is its public half."""
+
     def __init__(self) -> None:
         self._private = ed25519.Ed25519PrivateKey.generate()
         public = self._private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
@@ -86,7 +88,7 @@ def _string(data: bytes) -> bytes:
 
 def _make(folder: Path, commits: int) -> None:
     folder.mkdir(parents=True)
-    ssh = _SshKey()
+    ssh = SshKey()
     certificate = pysequoia.Cert.generate(f"Network Author <{EMAIL}>")
     signer = certificate.secrets.signer()
     armored = str(certificate)
