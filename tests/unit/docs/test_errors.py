@@ -49,6 +49,15 @@ OURS = {
     *("MachineConfigRefused", "MachineConfigUnreadable", "MachineReplyLost", "TalosconfigInvalid", "ProxyImageUnknown"),
     "CredentialNotMounted",
     *("SpliceRefused", "ValuesRefused"),
+    *(
+        "PushRefused",
+        "LeaseLost",
+        "RefspecRefused",
+        "SigningKeyInvalid",
+        "PushFailed",
+        "ProposerMissing",
+        "ChangeInvalid",
+    ),
     *("InternalError", "Usage", "ToolMissing", "DiskShort", "MemoryShort", "LocalSystem", "LocalBusy"),
 }
 

@@ -6,8 +6,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from gitops_ctl.api.gitops import parse_proposal
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import ObjectId
-from gitops_ctl.documents.splice import Edit, Inner
+from gitops_ctl.documents.splice import Edit, Inner, SpliceRefused
 from gitops_ctl.forge.branchname import MOST_SUFFIX, PREFIX, branch_name, number_of, with_suffix
 from gitops_ctl.forge.content import edited, edits_of
 from gitops_ctl.forge.marker import (
@@ -21,7 +24,9 @@ from gitops_ctl.forge.marker import (
     with_block,
 )
 from gitops_ctl.forge.text import MAX_BODY, MAX_TITLE, Told, body_of, by_hand, code, commit_message, diff_of, title_of
+from gitops_ctl.forge.wanted import WantedProposal, proposal_tree
 from gitops_ctl.git.fetching import Ref
+from tests.support.api_proposals import a_proposal
 from tests.support.proposals import ADD, PURPOSE, REPLACE, SUBJECT, TEXT, VALUES
 
 HEX, COMMIT = "sha256:" + "0a" * 32, "5f2b" * 10
@@ -270,3 +275,34 @@ def test_changes_become_exactly_these_lines(text: str, edits: tuple[tuple[str, E
     assert done.files[VALUES][1].decode() == after
     assert edited(lambda _: done.files[VALUES], edits).changed == frozenset()
     assert edits_of([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"op": "add", "from": 1, "to": 2}, "an add has no from"),
+        ({"op": "remove", "from": 1, "to": 2}, "a remove has no to"),
+    ],
+)
+def test_a_change_that_says_two_things_is_refused(change: dict[str, object], told: str):
+    changes = parse_proposal(a_proposal(changes=[{"file": VALUES, "pointer": "/a", **change}])).spec.changes
+    with pytest.raises(Refused, match=told) as error:
+        edits_of(changes)
+    assert error.value.code is ErrorCode.CHANGE_INVALID
+    assert error.value.subject == "changes[0]"
+
+
+def test_what_a_domain_asks_for_is_what_the_controller_reads():
+    edits = (REPLACE, ADD, (VALUES, Edit(1, "/a", "remove", "x", inner=(Inner(0, "/b"),))))
+    wanted = WantedProposal("team-a", "site-1-cni", "network", a_proposal()["spec"]["subject"], PURPOSE, "why", edits)
+    tree = proposal_tree(wanted, owner={"uid": "u"})
+    proposal = parse_proposal(tree)
+    assert edits_of(proposal.spec.changes) == edits
+    assert proposal.metadata.annotations == {"gitops-ctl.dev/why": "why"}
+    assert tree["metadata"]["ownerReferences"] == [{"uid": "u"}]  # type: ignore[index,call-overload]
+
+
+def test_a_file_that_is_not_there_is_refused_unless_something_is_only_taken_away():
+    with pytest.raises(SpliceRefused, match="there is no such file"):
+        edited(lambda _: None, (REPLACE,))
+    assert edited(lambda _: None, ((VALUES, Edit(0, "/a", "remove", 1)),)).files == {}
