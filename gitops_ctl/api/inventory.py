@@ -48,6 +48,8 @@ class InventoryEntry(Model):
     """Of what Git declares."""
     applied_digest: _EntryDigest = ""
     """Of the live values of the declared fields, as the server returned them."""
+    prune_disabled: bool | None = None
+    """True: the document last applied said that the object is never pruned."""
     file: Annotated[str, Field(max_length=4096)] | None = None
     line: Count | None = None
 

@@ -22,7 +22,7 @@ from gitops_ctl.kube.informer import Informer, State, Timing
 from gitops_ctl.kube.mapper import Mapper, Resource
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.sync.digestview import view_of
-from gitops_ctl.sync.model import UNSEEN, OwnerId, Seen, Unseen, View
+from gitops_ctl.sync.model import UNSEEN, Entry, OwnerId, Seen, Unseen, View
 
 NEVER_WATCHED: Final = frozenset({GroupKind("", "Secret")})
 """Kinds that are read by name only, as the account of the unit."""
@@ -220,6 +220,16 @@ class LiveCluster:
         # The watch may be faster than the answer: what the cache has lost already is gone, whatever the answer says.
         if left is None or cached is not None:
             self.note(identity, left, uid=uid)
+
+    def marked(self, owner: OwnerId) -> list[Entry]:
+        """Objects of the watched kinds that carry the mark of an owner, as entries of a record that nobody has."""
+        found = []
+        for kind, informer in self._informers.items():
+            for key, view in informer.cache.items():
+                identity = ObjectId(kind.group, kind.kind, key.namespace, key.name)
+                if view.owner == owner.mark(identity):
+                    found.append(Entry(identity, kind.version))
+        return found
 
     def is_watched(self, kind: GroupVersionKind) -> bool:
         """Whether changes of that kind are heard of."""

@@ -177,7 +177,7 @@ class SyncController:
         if len(finalizers) == len(list_at(tree, "metadata", "finalizers")):
             return None
         try:
-            outcome, again_s = await finalize(self._world, sync, memory)
+            outcome, again_s = await finalize(self._world, sync, memory, tree=tree)
         except (LeadershipLost, Conflict, InternalError):
             raise
         except GitopsError as error:

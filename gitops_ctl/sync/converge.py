@@ -186,7 +186,7 @@ def _note(run: Pass, item: Applied) -> None:
         memory.read[item.id] = item.view
     memory.before[item.id] = desired
     run.entries[item.id] = Entry(
-        item.id, desired.gvk.version, item.view.uid, desired.digest, item.view.digest, desired.file
+        item.id, desired.gvk.version, item.view.uid, desired.digest, item.view.digest, desired.file, desired.keep
     )
     if item.action.why in REPAIRS:
         manager = ", ".join(item.took_from)

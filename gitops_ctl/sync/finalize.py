@@ -6,8 +6,10 @@ Neither the source nor a healthy unit is needed (R09).  The guards hold here as 
 from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.core.ids import NamespacedName, ObjectId
+from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.sync.prune import PruneSpec
 from gitops_ctl.sync.reconcile import account_of, look_at_doomed
+from gitops_ctl.sync.recovery import load_record
 from gitops_ctl.sync.removal import Pruned, Removal, remove_unlisted
 from gitops_ctl.sync.remove import Remover
 from gitops_ctl.sync.summarise import Outcome
@@ -18,12 +20,14 @@ AGAIN_S = 10.0
 """How soon a removal that waits looks again by itself."""
 
 
-async def finalize(world: World, sync: Sync, memory: Memory) -> tuple[Outcome | None, float | None]:
+async def finalize(
+    world: World, sync: Sync, memory: Memory, *, tree: JsonObject
+) -> tuple[Outcome | None, float | None]:
     """One round; None when nothing is left to do and the finalizer may go."""
     if memory.store is None:
         raise RuntimeError("a unit without a store")
     if memory.record is None:
-        memory.record = await memory.store.load()
+        await load_record(world, sync, memory=memory, tree=tree)
     memory.done = ()
     if not memory.entries:
         return None, None

@@ -17,7 +17,7 @@ from gitops_ctl.api.names import API_VERSION, FIELD_MANAGER, GROUP, VERSION
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.core.errors import BlockedError, NotFound, Refused
 from gitops_ctl.core.ids import ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, objects_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, objects_at, text_at
 from gitops_ctl.kube.answers import AlreadyExists, KindNotServed, NamespaceMissing
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.sync.model import Entry, OwnerId
@@ -51,7 +51,7 @@ class Record:
 
 def entry_tree(entry: Entry) -> dict[str, JsonValue]:
     """The stored form of an entry, without members that are empty."""
-    members = {
+    members: dict[str, JsonValue] = {
         "group": entry.id.group,
         "version": entry.version,
         "kind": entry.id.kind,
@@ -60,6 +60,7 @@ def entry_tree(entry: Entry) -> dict[str, JsonValue]:
         "uid": entry.uid,
         "declaredDigest": entry.declared,
         "appliedDigest": entry.applied,
+        "pruneDisabled": entry.keep,
         "file": entry.file,
     }
     return {name: value for name, value in members.items() if value}
@@ -77,6 +78,7 @@ def entry_of(tree: JsonObject) -> Entry:
         text_at(tree, "declaredDigest"),
         text_at(tree, "appliedDigest"),
         text_at(tree, "file"),
+        bool_at(tree, "pruneDisabled"),
     )
 
 
@@ -175,8 +177,8 @@ class InventoryStore:
     def _name(self, number: int) -> str:
         return f"{self._unit.name}-{number}"
 
-    async def load(self) -> Record:
-        """The stored record; empty when there is none.
+    async def load(self, *, least: int = 0) -> Record:
+        """The stored record; empty when there is none.  `least`: so many shards there were; one that is gone is empty.
 
         Raises:
             KindNotServed: the CustomResourceDefinition is missing.
@@ -185,11 +187,26 @@ class InventoryStore:
         while True:
             number = len(shards)
             tree = await self._client.find(f"{self._collection}/{self._name(number)}")
-            if tree is None:
+            if tree is None and number >= least:
                 return Record.of(shards)
+            if tree is None:
+                shards.append(Shard(number))
+                continue
             entries = [entry_of(item) for item in objects_at(tree, "spec", "entries")]
             version = text_at(tree, "metadata", "resourceVersion")
             shards.append(Shard(number, {entry.id: entry for entry in entries}, version))
+
+    async def verified(self, record: Record) -> Record:
+        """The same record, with what is stored no longer marked so that the next `save` writes it again.
+
+        Raises:
+            KindNotServed: the CustomResourceDefinition is missing.
+        """
+        shards = []
+        for shard in record.shards:
+            is_there = shard.version and await self._client.find(f"{self._collection}/{self._name(shard.number)}")
+            shards.append(shard if is_there else replace(shard, version=""))
+        return Record(tuple(shards), record.entries)
 
     async def save(self, record: Record, wanted: Mapping[ObjectId, Entry]) -> Record:
         """Store exactly `wanted`; writes only shards that change, those that gain entries first.
@@ -200,7 +217,7 @@ class InventoryStore:
         target = place(record, wanted)
         before = {shard.number: shard for shard in record.shards}
         written: dict[int, Shard] = {}
-        changed = [shard for shard in target.shards if shard is not before.get(shard.number)]
+        changed = [shard for shard in target.shards if shard is not before.get(shard.number) or not shard.version]
         for shard in sorted(changed, key=lambda one: _gain(one, before.get(one.number)), reverse=True):
             written[shard.number] = replace(shard, version=await self._write(shard))
         for number in sorted(set(before) - {shard.number for shard in target.shards}, reverse=True):
@@ -227,9 +244,19 @@ class InventoryStore:
         if not shard.version:
             answer = await self._client.create(self._collection, body, manager=FIELD_MANAGER)
         else:
-            path = f"{self._collection}/{self._name(shard.number)}"
-            answer = await self._client.replace(path, body, manager=FIELD_MANAGER)
+            answer = await self._replace(shard, body)
         return text_at(answer, "metadata", "resourceVersion")
+
+    async def _replace(self, shard: Shard, body: JsonObject) -> JsonObject:
+        try:
+            path = f"{self._collection}/{self._name(shard.number)}"
+            return await self._client.replace(path, body, manager=FIELD_MANAGER)
+        except (KindNotServed, NamespaceMissing):
+            raise
+        except NotFound:
+            # Somebody deleted it: what we know of it is more than what is stored.
+            made = self._body(replace(shard, version=""))
+            return await self._client.create(self._collection, made, manager=FIELD_MANAGER)
 
     async def _remove(self, number: int) -> None:
         try:
@@ -277,4 +304,5 @@ async def recorded_of(client: KubeClient, sync: Sync, *, owner: OwnerId) -> froz
     for item in sync.status.held:
         with contextlib.suppress(ValueError):  # a file that cannot be read is held as well
             waiting.add(ObjectId.parse(item.object))
-    return frozenset((await InventoryStore(client, unit).load()).entries) | waiting
+    least = sync.status.inventory.shards if sync.status.inventory is not None else 0
+    return frozenset((await InventoryStore(client, unit).load(least=least)).entries) | waiting

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
-from gitops_ctl.api.names import ANNOTATION_OWNER_ID, LABEL_OWNER
+from gitops_ctl.api.names import ANNOTATION_OWNER_ID, ANNOTATION_PRUNE, LABEL_OWNER, PRUNE_DISABLED
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupKind, GroupVersionKind, NamespacedName, ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, text_at
 from gitops_ctl.trust.provenance import Introduced
 
 
@@ -129,6 +129,11 @@ class Desired:
     consents: Mapping[str, Consented] = field(default_factory=dict)
     standing: Standing = field(default_factory=Standing)
 
+    @property
+    def keep(self) -> bool:
+        """Whether the document says that the object is never pruned."""
+        return text_at(self.tree, "metadata", "annotations", ANNOTATION_PRUNE) == PRUNE_DISABLED
+
     def body(self) -> dict[str, JsonValue]:
         """What is sent to the API server: the document with its namespace and our marks."""
         metadata: dict[str, JsonValue] = {
@@ -196,7 +201,11 @@ class DesiredState:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the inventory remembers of one object.  An empty `uid` means: it may exist, nobody has seen it yet."""
+    """What the inventory remembers of one object.  An empty `uid` means: it may exist, nobody has seen it yet.
+
+    Attributes:
+        keep: the document last applied said that the object is never pruned.
+    """
 
     id: ObjectId
     version: str
@@ -204,6 +213,7 @@ class Entry:
     declared: str = ""
     applied: str = ""
     file: str = ""
+    keep: bool = False
 
     @property
     def gvk(self) -> GroupVersionKind:

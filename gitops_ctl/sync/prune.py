@@ -111,7 +111,7 @@ def survivors(found: Iterable[Entry], *, facts: PruneFacts) -> Survivors:
             released.append(entry.id)
         elif facts.listed_elsewhere(entry.id):
             kept[entry.id] = "another Sync asks for it and has not taken it over yet"
-        elif seen.prune_disabled:
+        elif seen.prune_disabled or entry.keep:
             kept[entry.id] = "its annotation disables prune"
         elif not facts.enabled:
             kept[entry.id] = "spec.prune.enabled is not set"

@@ -26,6 +26,7 @@ from gitops_ctl.sync.listing import made_from_of
 from gitops_ctl.sync.model import UNSEEN, Apply, Desired, DesiredState, Entry, Held, OwnerId, Seen, Unseen
 from gitops_ctl.sync.plan import Drift, Facts, Plan, decide, plan
 from gitops_ctl.sync.prune import PruneSpec, candidates, hidden_entries, ignored_entries
+from gitops_ctl.sync.recovery import load_record, write_again_if_gone
 from gitops_ctl.sync.removal import Pruned, Removal, remove_unlisted
 from gitops_ctl.sync.remove import Remover
 from gitops_ctl.sync.summarise import Drifted, Outcome
@@ -225,8 +226,8 @@ async def _begin(world: World, found: Found) -> _Work:
     cluster = await world.clusters.of(sync)
     discovery = await cluster.mapper.all()
     state = await world.listing.state_of(sync, revision=found.revision, discovery=discovery)
-    if memory.record is None and memory.store is not None:
-        memory.record = await memory.store.load()
+    if memory.record is None:
+        await load_record(world, sync, memory=memory, tree=found.tree)
     await cluster.need(memory.key, kinds_of(state, memory.entries.values()))
     if state.unsettled and (newer := await cluster.mapper.all()) is not discovery:
         # Only now the scope of a kind may be known, and with it the identity that a document means.
@@ -249,13 +250,14 @@ def _earlier(world: World, found: Found, discovery: Discovery) -> Earlier:
 
 
 async def _read_by_name(job: _Work) -> None:
-    """Secrets and kinds that nobody may watch are read at each interval, or when a person asks."""
+    """Secrets, kinds that nobody may watch and the stored record are read at each interval, or when a person asks."""
     memory = job.memory
     if memory.read_at_s is None:
         memory.read_at_s = job.now_s
     if not job.found.forced and job.now_s - memory.read_at_s < job.interval_s:
         job.sooner(memory.read_at_s + job.interval_s - job.now_s)
         return
+    await write_again_if_gone(job.world, memory, tree=job.found.tree)
     unwatched = [entry for entry in memory.entries.values() if not job.cluster.is_watched(entry.gvk)]
     memory.read_at_s = job.now_s
     if unwatched:

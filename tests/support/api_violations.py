@@ -87,7 +87,7 @@ def full_objects() -> dict[str, dict[str, Any]]:
         ],
         suspend=True,
     )
-    entry = an_entry(group="apps", uid="7f", declaredDigest=DIGEST, appliedDigest=DIGEST, file="a.yaml", line=1)
+    entry = an_entry(group="apps", uid="7f", declaredDigest=DIGEST, appliedDigest=DIGEST, pruneDisabled=True, file="a.yaml", line=1)
     return {
         "GitSource": with_status(source, **_source_status()),
         "Sync": with_status(sync, **_sync_status()),
