@@ -17,7 +17,7 @@ from gitops_ctl.cni.values_talos import find_talos
 from gitops_ctl.cni.values_traces import find_helmfile, find_plain, find_traces
 from gitops_ctl.cni.values_wanted import KEY, OLDEST_CHART, Layers, Wanted, chart_version, wanted_changes
 from gitops_ctl.core.jsonvalue import JsonScalar
-from gitops_ctl.documents.splice import Edit, SpliceRefused, line_of, splice_with_notes
+from gitops_ctl.documents.splice import Edit, SpliceRefused, splice_with_notes
 
 __all__ = ["Locator", "Place", "ValuesPlan", "ValuesRefused", "Wanted", "plan_values"]
 
@@ -221,7 +221,7 @@ class _Planner:
         pointer = layer.pointer if inner or layer.form == "list" else f"{layer.pointer}/{KEY}"
         if inner:
             inner = (*inner[:-1], replace(inner[-1], pointer=f"{inner[-1].pointer}/{KEY}"))
-        line = line_of(self._repository.data(layer.file), document=layer.document, pointer=pointer, inner=inner)
+        line = self._repository.line(layer.file, layer.document, pointer, inner)
         return f"{layer.file}:{line}" if line else layer.file
 
     def _place(self, layer: Layer) -> Place:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
-from gitops_ctl.documents.splice import Found, Inner, SpliceRefused, documents_in, value_in
+from gitops_ctl.documents.splice import Found, Inner, OpenText, SpliceRefused
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 LARGEST_BYTES: Final = 2**20
@@ -49,6 +49,7 @@ class Repository:
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = files
+        self._texts: dict[str, OpenText] = {}
         self._read: dict[str, tuple[Document, ...]] = {}
         self.unreadable: dict[str, SpliceRefused] = {}
 
@@ -90,11 +91,24 @@ class Repository:
         Raises:
             SpliceRefused: the file cannot be read, or no literal block is on the way.
         """
-        return value_in(self._files[file], document=document, pointer=pointer, inner=inner)
+        return self._text(file).value(document, pointer, inner)
+
+    def line(self, file: str, document: int, pointer: str, inner: tuple[Inner, ...] = ()) -> int:
+        """The line, from 1, of the value at a place of a file that is there; 0 when it is not there as such.
+
+        Raises:
+            SpliceRefused: the file cannot be read.
+        """
+        return self._text(file).line(document, pointer, inner)
+
+    def _text(self, file: str) -> OpenText:
+        if file not in self._texts:
+            self._texts[file] = OpenText(self._files[file])
+        return self._texts[file]
 
     def _documents(self, file: str) -> tuple[Document, ...]:
         try:
-            trees = documents_in(self._files[file])
+            trees = self._text(file).documents()
         except SpliceRefused as refused:
             self.unreadable[file] = refused
             return ()

@@ -10,7 +10,6 @@ from gitops_ctl.cni.values_layers import TEMPLATE_SUFFIXES, file_layer, is_ciliu
 from gitops_ctl.cni.values_places import Deployment, Layer, Trace
 from gitops_ctl.cni.values_talos import FLAG
 from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, objects_at, text_at
-from gitops_ctl.documents.splice import line_of
 
 _KEY: Final = "kubeProxyReplacement"
 _LANGUAGES: Final = {
@@ -93,7 +92,7 @@ def _helmfile_layers(repository: Repository, document: Document, release: JsonOb
 def _objects(repository: Repository, document: Document) -> Iterator[Trace]:
     file, tree = document.file, document.tree
     if document.kind == "ConfigMap" and "kube-proxy-replacement" in object_at(tree, "data"):
-        line = line_of(repository.data(file), document=document.place, pointer="/data/kube-proxy-replacement")
+        line = repository.line(file, document.place, "/data/kube-proxy-replacement")
         sentence = f"{file}:{line} is a rendered manifest: editing values alone changes nothing, render it again"
         yield Trace(file, sentence, "Rendered")
     elif (document.kind in _DEPLOYERS and is_cilium(text_at(tree, *_DEPLOYERS[document.kind]))) or any(

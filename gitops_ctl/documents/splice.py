@@ -24,10 +24,10 @@ __all__ = [
     "Edit",
     "Found",
     "Inner",
+    "OpenText",
     "SpliceRefused",
     "Spliced",
     "documents_in",
-    "line_of",
     "means_the_same",
     "splice",
     "splice_with_notes",
@@ -96,39 +96,62 @@ def splice_with_notes(text: bytes, edits: Sequence[Edit]) -> Spliced:
     return Spliced(editor.file.text.encoded(), tuple(dict.fromkeys(editor.notes)))
 
 
+class OpenText:
+    """One text that is read once and asked often."""
+
+    def __init__(self, text: bytes) -> None:
+        """Read the text.
+
+        Raises:
+            SpliceRefused: it cannot be read.
+        """
+        self._level = open_level(read_text(text), quickly=True)
+
+    def documents(self) -> tuple[JsonValue, ...]:
+        """The values of all documents, in their order; an empty document is null."""
+        return tuple(Reader(root).value(root) for root in self._level.roots)
+
+    def value(self, document: int, pointer: str, inner: Sequence[Inner] = ()) -> Found:
+        """The value at a place, aliases and merge keys followed; ABSENT when there is none.
+
+        Raises:
+            SpliceRefused: an outer place holds no literal block.
+        """
+        level = self._level
+        way = _address(document, pointer, inner)
+        for outer_document, steps in way[:-1]:
+            if isinstance(_read(level, outer_document, steps), Absent):
+                return ABSENT
+            level = level.inside(outer_document, steps)
+        return _read(level, *way[-1])
+
+    def line(self, document: int, pointer: str, inner: Sequence[Inner] = ()) -> int:
+        """The line, from 1, at which the value at a place begins; 0 when it is not there as such."""
+        try:
+            way = _address(document, pointer, inner)
+            level = _descend(self._level, way)[-1]
+            nodes = level.trail(*way[-1])
+        except SpliceRefused:
+            return 0
+        return nodes[-1].start.line + 1 + level.above if len(nodes) > len(way[-1][1]) else 0
+
+
 def value_in(text: bytes, *, document: int, pointer: str, inner: Sequence[Inner] = ()) -> Found:
-    """The value at a place, aliases and merge keys followed; ABSENT when there is none.
+    """As `OpenText.value`, for one question.
 
     Raises:
         SpliceRefused: the text cannot be read, or an outer place holds no literal block.
     """
-    level = open_level(read_text(text))
-    way = _address(document, pointer, inner)
-    for outer_document, steps in way[:-1]:
-        if isinstance(_read(level, outer_document, steps), Absent):
-            return ABSENT
-        level = level.inside(outer_document, steps)
-    return _read(level, *way[-1])
+    return OpenText(text).value(document, pointer, inner)
 
 
 def documents_in(text: bytes) -> tuple[JsonValue, ...]:
-    """The values of all documents of a text, in its order; an empty document is null.
+    """As `OpenText.documents`, for one question.
 
     Raises:
         SpliceRefused: the text cannot be read.
     """
-    return tuple(Reader(root).value(root) for root in open_level(read_text(text)).roots)
-
-
-def line_of(text: bytes, *, document: int, pointer: str, inner: Sequence[Inner] = ()) -> int:
-    """The line, from 1, at which the value at a place begins; 0 when it is not there as such.  Never raises."""
-    try:
-        way = _address(document, pointer, inner)
-        level = _descend(open_level(read_text(text)), way)[-1]
-        nodes = level.trail(*way[-1])
-    except SpliceRefused:
-        return 0
-    return nodes[-1].start.line + 1 + level.above if len(nodes) > len(way[-1][1]) else 0
+    return OpenText(text).documents()
 
 
 def _read(level: Level, document: int, steps: tuple[str, ...]) -> Found:

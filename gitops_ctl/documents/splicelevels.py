@@ -30,12 +30,14 @@ class Level:
     Attributes:
         above: lines of the file before its first line.
         window: where it lies in the text around it; None for the file itself.
+        quickly: whether texts inside are only read.
     """
 
     text: SpliceText
     roots: tuple[Node, ...]
     above: int = 0
     window: Window | None = None
+    quickly: bool = False
 
     def refused(self, why: Why, message: str, *, at: int) -> SpliceRefused:
         """A refusal at a line of this text, counted from 0."""
@@ -90,7 +92,8 @@ class Level:
             raise self.refused("BlockStyle", "the lines of the block cannot be told apart", at=node.start.line)
         inner = SpliceText(lines)
         above = self.above + window.first
-        return Level(inner, read_nodes(inner.text, above=above), above=above, window=window)
+        roots = read_nodes(inner.text, above=above, quickly=self.quickly)
+        return Level(inner, roots, above=above, window=window, quickly=self.quickly)
 
     def lifted(self, changes: Iterable[Change]) -> tuple[Change, ...]:
         """Changes of this text as changes of the text around it."""
@@ -137,13 +140,13 @@ class Level:
             raise self.refused("Anchored", f"other places repeat &{node.anchor}", at=node.start.line)
 
 
-def open_level(text: SpliceText) -> Level:
-    """The level of a file.
+def open_level(text: SpliceText, *, quickly: bool = False) -> Level:
+    """The level of a file; `quickly` when it is only read.
 
     Raises:
         SpliceRefused: the text cannot be read as it is.
     """
-    return Level(text, read_nodes(text.text))
+    return Level(text, read_nodes(text.text, quickly=quickly), quickly=quickly)
 
 
 def column_of(node: Node) -> int:

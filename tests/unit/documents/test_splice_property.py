@@ -14,6 +14,7 @@ from ruamel.yaml import YAML, YAMLError
 from gitops_ctl.core.jsonvalue import JsonValue
 from gitops_ctl.documents.pointer import pointer_of
 from gitops_ctl.documents.splice import ABSENT, Edit, Inner, SpliceRefused, splice, value_in
+from gitops_ctl.documents.splicenodes import read_nodes, shape
 from tests.support.splice_texts import KEYS, yaml_texts
 
 pytestmark = pytest.mark.property
@@ -223,3 +224,17 @@ def test_a_round_trip_by_a_library_agrees_on_the_values(text, data):
 def key_of(parent, step):
     """`1.5` as key is a number for the library."""
     return step if isinstance(step, int) or step in parent else float(step)
+
+
+@RUNS
+@given(yaml_texts())
+def test_the_quick_reader_sees_what_the_careful_one_sees(text):
+    """Texts that are only read are read by libyaml; the editor itself trusts the pure reader's marks alone."""
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    careful, quick = (read_nodes(plain, quickly=quickly) for quickly in (False, True))
+    seen = [
+        [(node.kind, node.start, node.value, node.style) for root in roots for node in root.walk()]
+        for roots in (careful, quick)
+    ]
+    assert seen[0] == seen[1]
+    assert [shape(root) for root in careful] == [shape(root) for root in quick]
