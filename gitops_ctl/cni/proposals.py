@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Final
 
 from gitops_ctl.api.names import ANNOTATION_CONFIRM_SWITCH, ANNOTATION_WHY, ICHOR_API_VERSION
+from gitops_ctl.cni.announcement import announcement
 from gitops_ctl.cni.authority import CONSENT
 from gitops_ctl.cni.messages import Place
-from gitops_ctl.cni.model import Authority, Cluster, Mode, Operation, Phase
+from gitops_ctl.cni.model import Authority, Cluster, Operation, Phase
 from gitops_ctl.cni.writing import cluster_reference, operation_reference
 from gitops_ctl.core.jsonvalue import JsonObject, int_at, object_at, objects_at, text_at
 from gitops_ctl.documents.splice import Edit
@@ -34,13 +35,12 @@ def values_proposal(
     cluster: Cluster, operation: Operation, *, source: str, edits: tuple[FileEdit, ...], why: str, expires: datetime
 ) -> tuple[WantedProposal, JsonObject]:
     """The change of the values that the target needs, with its owner reference."""
-    other = "kube-proxy" if operation.target is Mode.ENABLED else "Cilium"
+    machines = sorted(operation.observed.machines) if operation.observed is not None else []
+    told = announcement(cluster.key.name, before=operation.target.other, after=operation.target, machines=machines)
     reason = (
-        f"The switch of cluster {cluster.key.name} to {operation.target} waits for this change: {other} shall serve Services.\n"
-        f"{why}\n"
-        f"It takes effect when it is merged and the owner's own tool rolls it out; the switch looks at the live cluster.\n"
-        f"Existing connections on a node break when Cilium changes mode.\n"
-        f"Old kube-proxy rules stay on each node until it reboots."
+        f"The switch of cluster {cluster.key.name} to {operation.target} waits for this change.\n{why}\n"
+        "It takes effect when it is merged and the owner's own tool rolls it out; the switch looks at the live cluster, "
+        f"so that a change made by hand ends the wait too.\n{told}"
     )
     wanted = WantedProposal(
         namespace=cluster.key.namespace,

@@ -9,7 +9,6 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from gitops_ctl.api.names import (
     ANNOTATION_CONFIRM_SWITCH,
     ANNOTATION_OWNER_ID,
     API_VERSION,
-    FIELD_MANAGER_CNI_WORKER,
     ICHOR_API_VERSION,
     ICHOR_GROUP,
     LABEL_OWNER,
@@ -45,9 +43,10 @@ from tests.doubles.apiserver.request import Request
 from tests.support.simulation import AWAY_S, LATE_S, Broken
 from tests.support.simulation_faults import Crash, FaultPlan, Kind, Side
 from tests.support.simulation_loop import BEGIN, LoopClock
-from tests.support.switch_live import Live, LiveMachine, Tree, worked
+from tests.support.switch_live import Live, LiveMachine, Tree
 from tests.support.switch_rules import Rules
 from tests.support.switch_streams import FaultyStreams
+from tests.support.switch_worker import ModelWorker
 
 NAMESPACE, CLUSTER, SOURCE, SYNC = "lab", "north", "network", "clusters"
 PLANES, WORKERS = ("cp-1", "cp-2"), ("node-1",)
@@ -71,6 +70,13 @@ class Git:
     commit: str = "c" * 40
     steering: dict[str, Any] = field(default_factory=dict)
     annotated: bool = True
+    namespace: str = NAMESPACE
+
+    def commit_next(self, **changes: Any) -> None:
+        """Another commit with these values."""
+        for name, value in changes.items():
+            setattr(self, name, value)
+        self.commit = f"{int(self.commit[:4], 16) + 1 & 0xFFFF:04x}{self.commit[4:]}"
 
     def document(self) -> Tree:
         annotations = {ANNOTATION_CONFIRM_SWITCH: self.target} if self.annotated else {}
@@ -80,7 +86,7 @@ class Git:
         return {
             "apiVersion": ICHOR_API_VERSION,
             "kind": "TalosCluster",
-            "metadata": {"name": CLUSTER, "namespace": NAMESPACE, "annotations": annotations},
+            "metadata": {"name": CLUSTER, "namespace": self.namespace, "annotations": annotations},
             "spec": {"talosconfigSecretRef": {"name": "talos"}, "cni": cni},
         }
 
@@ -162,10 +168,7 @@ class World:
 
     def commit(self, **changes: Any) -> None:
         """A signed commit: the revision is accepted, and the Sync applies what it declares."""
-        for name, value in changes.items():
-            setattr(self.git, name, value)
-        number = int(self.git.commit[:4], 16) + 1 & 0xFFFF
-        self.git.commit = f"{number:04x}" + self.git.commit[4:]
+        self.git.commit_next(**changes)
         self._apply_cluster()
         if self.executor is not None:
             self.executor.revisions.publish(self.git.revision())
@@ -342,10 +345,13 @@ class Executor(Process):
 
 
 class Worker(Process):
-    """A model of the cluster worker: claims by compare-and-swap, acts once, and settles what it claimed before by reading back."""
+    """The model of the cluster worker, again and again."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world, name="worker")
+        self._model = ModelWorker(
+            self.client, namespace=NAMESPACE, cluster=CLUSTER, live=world.live, wall=world.clock.wall
+        )
 
     def start(self) -> None:
         self.run(self._work)
@@ -353,54 +359,8 @@ class Worker(Process):
     async def _work(self) -> None:
         while True:
             with contextlib.suppress(GitopsError):
-                await self._look()
+                await self._model.look()
             await asyncio.sleep(LOOK_S)
-
-    async def _look(self) -> None:
-        listed = await self.client.list_all(f"{API}/talosoperations")
-        for tree in listed.items:
-            await self._operation(json.loads(json.dumps(tree)))
-
-    async def _operation(self, tree: Tree) -> None:
-        live, status = self._world.live, tree.get("status", {})
-        live.now = self._world.clock.wall()
-        done = {one["id"] for one in status.get("receipts", [])}
-        for request in status.get("requests", []):
-            if request["action"] in ("observe", "probe-service") or request["id"] in done:
-                continue
-            if request["action"] == "restore-kube-proxy" and not live._proxy().get("missing"):
-                continue
-            tree = await self._effect(tree, request)
-        cluster = await self.client.get(f"{API}/talosclusters/{CLUSTER}")
-        new = worked(tree, json.loads(json.dumps(cluster)), live, looks_only=True)
-        if new is not None:
-            await self._write(tree, new)
-
-    async def _effect(self, tree: Tree, request: Tree) -> Tree:
-        live, status = self._world.live, tree.get("status", {})
-        cluster = json.loads(json.dumps(await self.client.get(f"{API}/talosclusters/{CLUSTER}")))
-        if request["id"] in {one["id"] for one in status.get("claims", [])}:
-            outcome = live.read_back(request)
-        elif cluster.get("status", {}).get("lock", {}).get("operationUID") != tree["metadata"]["uid"]:
-            outcome = {"result": "Refused", "message": "LockNotOurs: another operation has the cluster"}
-        elif refusal := live.refusal(request, cluster):
-            outcome = {"result": "Refused", "message": refusal}
-        else:
-            claim = {"id": request["id"], "worker": "model", "at": _now(live.now)}
-            tree = await self._write(tree, {**status, "claims": [*status.get("claims", []), claim]})
-            outcome = live.act(request)
-        receipt = {"id": request["id"], "at": _now(live.now), **outcome}
-        status = tree.get("status", {})
-        return await self._write(tree, {**status, "receipts": [*status.get("receipts", []), receipt]})
-
-    async def _write(self, tree: Tree, status: Tree) -> Tree:
-        """A compare-and-swap of the worker's members."""
-        own = {name: status[name] for name in ("claims", "receipts", "observed") if name in status}
-        metadata = {name: tree["metadata"][name] for name in ("name", "namespace", "uid", "resourceVersion")}
-        body = {"apiVersion": ICHOR_API_VERSION, "kind": "TalosOperation", "metadata": metadata, "status": own}
-        path = f"{API}/talosoperations/{tree['metadata']['name']}"
-        answer = await self.client.apply(path, body, manager=FIELD_MANAGER_CNI_WORKER, subresource="status")
-        return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
 
 
 def first_store(target: str) -> Snapshot:
@@ -477,7 +437,3 @@ def new_world(snapshot: Snapshot, *, target: str, plan: FaultPlan, seed: int) ->
 def _plain(cni: Tree) -> Tree:
     consumed = {name: value for name, value in cni.get("consumedConsent", {}).items() if name != "operationUID"}
     return {**cni, "consumedConsent": consumed} if consumed else cni
-
-
-def _now(moment: datetime) -> str:
-    return moment.replace(microsecond=0).isoformat().replace("+00:00", "Z")
