@@ -22,7 +22,8 @@ from gitops_ctl.core.clock import Clock
 _AUTHORITY_DAYS = 3650
 _LEAF_DAYS = 365
 _SERVER_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
-_SERVER_ADDRESSES = ("127.0.0.1", "10.0.0.1")
+_SERVER_ADDRESSES = ("127.0.0.1", "10.0.0.1", "127.96.0.1")
+"""The last two are the first addresses of the ranges for Services that systems of ours use."""
 
 
 class Authority:

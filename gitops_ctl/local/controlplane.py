@@ -39,6 +39,7 @@ class Options:
         durable: let etcd wait for the disk; without it a power failure may lose data, a kill does not.
         controllers: run controller-manager and scheduler; without them nothing is collected and no Pod is placed.
         nodes: how many Nodes kwok plays; needs `kwok`.
+        node_names: names of the first of them; the others are called `node-0` and so on.
         service_range: addresses of Services.
         event_ttl: how long Events are kept.
         start_timeout_s: how long the whole start may take.
@@ -48,6 +49,7 @@ class Options:
     durable: bool = True
     controllers: bool = True
     nodes: int = 0
+    node_names: tuple[str, ...] = ()
     service_range: str = "10.0.0.0/24"
     event_ttl: str = "1h"
     start_timeout_s: float = 90.0
@@ -150,8 +152,9 @@ class ControlPlane:
         kubeconfig = self.kubeconfig_for("kwok", user="gitops-ctl:kwok", groups=("system:masters",))
         argv = kwok_argv(kwok, kubeconfig=kubeconfig, config=self.folder.path / "kwok-stages.yaml")
         await self._family.spawn(ProcessSpec("kwok", argv, self.folder.logs / "kwok.log"))
-        for number in range(self._options.nodes):
-            await self._create("/api/v1/nodes", node_named(f"node-{number}"))
+        names = (*self._options.node_names, *(f"node-{number}" for number in range(self._options.nodes)))
+        for name in names[: self._options.nodes]:
+            await self._create("/api/v1/nodes", node_named(name))
 
     async def _create(self, path: str, tree: JsonObject) -> None:
         """Create an object as the administrator; one that is there already is kept."""

@@ -7,7 +7,7 @@ A look is written when something other than its time differs, and an operation's
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 
@@ -32,6 +32,9 @@ from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, text_at
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.talos.model import Mode as TalosMode
+
+HOLD_S: Final = 3.0
+"""How long a write waits for the looks that answer a question."""
 
 log = structlog.get_logger(__name__)
 
@@ -199,7 +202,14 @@ class ClusterUnit:
     def _pause_s(self) -> float:
         """Until the next pass, when nothing wakes it: what waits for its turn to be written must not wait longer."""
         due_s = self._written_s + self._ports.pace.write_s - self._clock.boot_s()
+        if self._is_answer_near():
+            due_s = max(due_s, HOLD_S)
         return min(self._every_s(), due_s) if due_s > 0 else self._every_s()
+
+    def _is_answer_near(self) -> bool:
+        """Whether a question was asked so lately that its answer should not have to wait for the turn after this write."""
+        newest = max(self._seen_s.items(), key=lambda item: item[1], default=None)
+        return newest is not None and newest[0] != self._answered() and self._clock.boot_s() - newest[1] < HOLD_S
 
     def _follow_machines(self) -> None:
         trees = {text_at(tree, "metadata", "name"): tree for tree in self._world.machines(self.key)}
@@ -351,7 +361,8 @@ class ClusterUnit:
             await self._statuses.cluster(self._cluster(), live_mode(self._look.cilium.config))
 
     async def _write_operation(self, operation: Operation) -> None:
-        if self._look is None or self._clock.boot_s() - self._written_s < self._ports.pace.write_s:
+        is_due = self._clock.boot_s() - self._written_s >= self._ports.pace.write_s
+        if self._look is None or not is_due or self._is_answer_near():
             return
         looks, target, answered = self.looks(), self._look, self._answered()
         question = self.question(asked_mode(operation))
