@@ -6,6 +6,7 @@ the text is generated, it refuses and says which values a person should set.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from gitops_ctl.cni.values_argo import find_argo
 from gitops_ctl.cni.values_charts import find_kustomize, find_umbrellas, find_wrapped
@@ -16,8 +17,13 @@ from gitops_ctl.cni.values_places import Deployment, Layer, Locator, Place, Sear
 from gitops_ctl.cni.values_talos import find_talos
 from gitops_ctl.cni.values_traces import find_helmfile, find_plain, find_traces
 from gitops_ctl.cni.values_wanted import KEY, OLDEST_CHART, Layers, Wanted, chart_version, wanted_changes
-from gitops_ctl.core.jsonvalue import JsonScalar
+from gitops_ctl.core.jsonvalue import JsonScalar, object_at
 from gitops_ctl.documents.splice import Edit, SpliceRefused, splice_with_notes
+
+_TELLING: Final = frozenset(
+    {KEY, "k8sServiceHost", "k8sServicePort", "rollOutCiliumPods", "ipam", "hubble", "routingMode", "l2announcements"}
+)
+"""Keys that only values of Cilium have."""
 
 __all__ = ["Locator", "Place", "ValuesPlan", "ValuesRefused", "Wanted", "plan_values"]
 
@@ -114,6 +120,9 @@ class _Planner:
                 titles = sorted(one.title for one in fitting)
                 message = "the Cilium chart is deployed in more than one place: name the one that is meant"
                 raise self._refused("SeveralCandidates", message, candidates=titles)
+        named = self._named_file()
+        if named is not None:
+            return named
         traces = [trace for trace in self._search.traces if trace.reason and self._locator.covers(trace.file)]
         if traces:
             texts = [trace.text for trace in traces]
@@ -132,6 +141,18 @@ class _Planner:
         prefix = "".join(f"/{step}" for step in locator.key_prefix.split(".") if step)
         layer = replace(layer, document=locator.document or 0, pointer=prefix)
         return Deployment("values file", "", locator.path, layer.document, (layer,))
+
+    def _named_file(self) -> Deployment | None:
+        """The file that was named by itself, when it looks like values of Cilium, alone or under its name."""
+        file = self._locator.path
+        documents = self._repository.documents(file) if file in self._repository else ()
+        if not documents or documents[0].kind:
+            return None
+        for prefix, tree in (("", documents[0].tree), ("cilium", object_at(documents[0].tree, "cilium"))):
+            if _TELLING & tree.keys():
+                layer = file_layer(self._repository, file, shape="I" if prefix else "A", what=file, prefix=prefix)
+                return Deployment("values file", "", file, 0, (layer,))
+        return None
 
     def _fits(self, deployment: Deployment) -> bool:
         locator = self._locator

@@ -79,10 +79,10 @@ class _Layers:
 
     def _inline(self, at: str, helm: JsonObject, prefix: str) -> list[Layer]:
         layers = []
-        # Parameters of an umbrella chart are named `cilium.key`: rare, and then left to people.
-        if objects_at(helm, "parameters") and not prefix:
+        if objects_at(helm, "parameters"):
             parameters = self._layer("F", f"{at}/parameters", "helm.parameters")
-            layers.append(replace(parameters, form="list", preferred=False))
+            names = f"{prefix}." if prefix else ""
+            layers.append(replace(parameters, form="list", names=names, preferred=False))
         if "valuesObject" in helm:
             layers.append(below(self._layer("E", f"{at}/valuesObject", "helm.valuesObject"), prefix))
         elif "values" in helm:
@@ -117,7 +117,8 @@ class _Layers:
 def _pinned(layer: Layer, source: JsonObject) -> Layer:
     """A file that is taken at a tag or a commit is not changed by a pull request to a branch."""
     revision = text_at(source, "targetRevision")
-    if layer.closed or not _PINNED.fullmatch(revision):
+    is_artifact = text_at(source, "repoURL").startswith("oci://")
+    if layer.closed or not (is_artifact or _PINNED.fullmatch(revision)):
         return layer
     sentence = f"{layer.what} is taken at {revision}, which a pull request to a branch does not change"
     return replace(layer, closed="PinnedSource", closed_text=sentence)

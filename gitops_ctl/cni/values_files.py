@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
 from gitops_ctl.documents.splice import Found, Inner, OpenText, SpliceRefused
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
@@ -92,6 +92,10 @@ class Repository:
             SpliceRefused: the file cannot be read, or no literal block is on the way.
         """
         return self._text(file).value(document, pointer, inner)
+
+    def is_encrypted(self, file: str) -> bool:
+        """Whether SOPS guards the whole file, also values that are not encrypted themselves."""
+        return any("mac" in object_at(document.tree, "sops") for document in self.documents(file))
 
     def line(self, file: str, document: int, pointer: str, inner: tuple[Inner, ...] = ()) -> int:
         """The line, from 1, of the value at a place of a file that is there; 0 when it is not there as such.

@@ -75,7 +75,7 @@ def _release(repository: Repository, document: Document, chart: _Chart) -> Deplo
     layers = [below(replace(inline, preferred=has_inline or not sources), chart.prefix)]
     layers += [below(_values_from(repository, document, source), chart.prefix) for source in reversed(sources)]
     if chart.umbrella is not None:
-        layers.append(umbrella_values(repository, chart.umbrella))
+        layers += _umbrella_files(repository, document, chart.umbrella)
     return Deployment(
         "HelmRelease",
         document.name,
@@ -85,6 +85,15 @@ def _release(repository: Repository, document: Document, chart: _Chart) -> Deplo
         namespace=document.namespace,
         version=chart.version,
     )
+
+
+def _umbrella_files(repository: Repository, document: Document, umbrella: Umbrella) -> list[Layer]:
+    """The values files of the chart that the release names, the last one first; its own when it names none."""
+    files = [one for one in list_at(document.tree, "spec", "chart", "spec", "valuesFiles") if isinstance(one, str)]
+    if not files:
+        return [umbrella_values(repository, umbrella)]
+    paths = [inside("", file) for file in reversed(files)]
+    return [file_layer(repository, path, shape="I", what=path, prefix=umbrella.key) for path in paths]
 
 
 def _values_from(repository: Repository, release: Document, source: JsonObject) -> Layer:

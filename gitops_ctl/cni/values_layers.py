@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from gitops_ctl.cni.values_files import Repository
 from gitops_ctl.cni.values_places import Layer
-from gitops_ctl.core.jsonvalue import object_at
 from gitops_ctl.documents.pointer import pointer_of, steps_of
 from gitops_ctl.documents.splice import Inner
 
@@ -27,11 +26,11 @@ def file_layer(repository: Repository, file: str, *, shape: str, what: str, pref
         return replace(layer, closed="FileMissing", closed_text=f"{file or what} is not in this repository")
     if file.endswith(TEMPLATE_SUFFIXES):
         return replace(layer, closed="Templated", closed_text=f"{file} is a template")
-    documents = repository.documents(file)
+    encrypted = repository.is_encrypted(file)
     refused = repository.unreadable.get(file)
     if refused is not None:
         return replace(layer, closed=refused.reason, closed_text=f"{file}, {refused.message}")
-    if documents and "mac" in object_at(documents[0].tree, "sops"):
+    if encrypted:
         return replace(layer, closed="Encrypted", closed_text=f"{file} is encrypted with SOPS")
     return layer
 

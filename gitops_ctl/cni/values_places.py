@@ -70,6 +70,7 @@ class Layer:
     Attributes:
         pointer, inner: of the mapping that holds the values, or of the list of parameters.
         form: a mapping, or a list of items with `name` and `value`.
+        names: what stands before the keys in such names.
         what: the place in words.
         closed: reason word when it cannot be edited or read from here; empty when it can.
         closed_text: the same in a sentence.
@@ -83,6 +84,7 @@ class Layer:
     pointer: str = ""
     inner: tuple[Inner, ...] = ()
     form: Literal["mapping", "list"] = "mapping"
+    names: str = ""
     closed: str = ""
     closed_text: str = ""
     preferred: bool = True

@@ -123,6 +123,9 @@ class Layers:
         if layer.closed and layer.closed != "PinnedSource":
             self.closed[place] = (layer.closed, layer.closed_text)
             return
+        if self._repository.is_encrypted(layer.file):
+            self.closed[place] = ("Encrypted", f"{layer.file} is encrypted with SOPS")
+            return
         try:
             for key in (KEY, HOST, PORT, ROLL_OUT):
                 value = self._value(layer, key)
@@ -143,7 +146,8 @@ class Layers:
 
     def _item(self, layer: Layer, name: str) -> int | None:
         items = self._at(layer, ())
-        found = [n for n, one in enumerate(items) if _is_named(one, name)] if isinstance(items, list) else []
+        wanted = layer.names + name
+        found = [n for n, one in enumerate(items) if _is_named(one, wanted)] if isinstance(items, list) else []
         # The last of several parameters with one name wins.
         return found[-1] if found else None
 
@@ -159,7 +163,8 @@ class Layers:
         for key, value in values.items():
             if self._item(layer, key) is None:
                 anchor += 1
-                edits.append(self._edit(layer, (str(anchor),), "add", ABSENT, {"name": key, "value": token(value)}))
+                item: JsonValue = {"name": layer.names + key, "value": token(value)}
+                edits.append(self._edit(layer, (str(anchor),), "add", ABSENT, item))
         return edits
 
     def _add_parents(self, layer: Layer, values: Mapping[str, JsonScalar]) -> Edit:

@@ -386,3 +386,62 @@ def test_what_a_person_does_by_hand_is_one_sentence():
         "rollOutCiliumPods: true so that the agents restart, in net/values/two.yaml, as net.yaml of ConfigMap second"
     )
     assert Wanted("enabled", roll_out_pods=False).by_hand() == "set kubeProxyReplacement: false"
+
+
+def test_a_parameter_of_an_umbrella_chart_wins_under_its_long_name():
+    repository = files(UMBRELLA)
+    parameters = b"\n      parameters:\n      - name: cni.kubeProxyReplacement\n        value: 'false'\n"
+    repository["apps/net.yaml"] = repository["apps/net.yaml"].replace(b"\n      valueFiles: [north.yaml]\n", parameters)
+    plan = planned(repository)
+    assert plan.shape == "F"
+    assert "+       - name: cni.k8sServiceHost" in diff(repository, plan.edits)["apps/net.yaml"]
+    assert planned(after(repository, plan)).edits == ()
+
+
+def test_a_release_names_the_values_files_of_an_umbrella_chart():
+    repository = files(UMBRELLA)
+    del repository["apps/net.yaml"]
+    repository["flux/net.yaml"] = b"""kind: HelmRelease
+metadata: {name: net}
+spec:
+  chart:
+    spec:
+      chart: ./charts/net
+      sourceRef: {kind: GitRepository, name: net}
+      valuesFiles: [charts/net/values.yaml, charts/net/north.yaml]
+"""
+    plan = planned(repository)
+    assert (plan.shape, plan.place.file) == ("I", "charts/net/values.yaml")
+    repository["charts/net/north.yaml"] = b"cni:\n  kubeProxyReplacement: false\n"
+    assert planned(repository).place.file == "charts/net/north.yaml"
+
+
+def test_an_encrypted_file_is_refused_also_where_the_value_itself_is_readable():
+    text = b"kind: HelmRelease\nmetadata: {name: cilium}\nspec:\n  chart: {spec: {chart: cilium}}\n  values:\n    kubeProxyReplacement: false\n"
+    assert refused({"release.yaml": text + b"sops:\n  mac: ENC[AES256_GCM,data:x]\n"}).reason == "Encrypted"
+
+
+def test_an_artifact_is_nothing_to_open_a_pull_request_against():
+    repository = argo(VALUE_FILES)
+    repository["argo/cilium.yaml"] = repository["argo/cilium.yaml"].replace(b"https://git", b"oci://git")
+    assert refused(repository).reason == "PinnedSource"
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "place"),
+    [
+        (b"ipam: {mode: kubernetes}\n", "A", ""),
+        (b"cilium:\n  hubble: {enabled: true}\n", "I", "/cilium"),
+        (b"cilium:\n  kubeProxyReplacement: false\n", "I", "/cilium"),
+    ],
+)
+def test_a_values_file_that_is_named_by_itself_needs_no_deployer(text, shape, place):
+    repository = {"net/values.yaml": text, "net/other.yaml": b"ipam: {mode: other}\n"}
+    plan = planned(repository, path="net/values.yaml")
+    assert (plan.shape, plan.place.pointer) == (shape, place)
+    assert refused(repository, path="net").reason == "NoCandidate"
+
+
+@pytest.mark.parametrize("text", [b"kind: Service\nipam: 1\n", b"replicas: 1\n", b"- ipam\n", b""])
+def test_a_file_that_is_no_values_of_cilium_is_no_candidate(text):
+    assert refused({"net/values.yaml": text}, path="net/values.yaml").reason == "NoCandidate"
