@@ -231,9 +231,10 @@ class _Planner:
         found += [f"{self._where(other.layer)} is overridden and left alone" for other in layers.setters(KEY)[1:]]
         mine = {layer.file for layer in deployment.layers} | set(self._locator.also_sets)
         for other in [*self._search.deployments, *self._search.fallbacks]:
+            note = f"belongs to {other.title}" if other in self._search.deployments else "should be kept equal"
             for setting in Layers(self._repository, other).setters(KEY) if other is not deployment else ():
                 if setting.layer.file not in mine:
-                    found.append(f"{self._where(setting.layer)} sets {KEY} too and should be kept equal")
+                    found.append(f"{self._where(setting.layer)} sets {KEY} too and {note}")
         found += [trace.text for trace in self._search.traces if trace.file not in mine]
         return found
 

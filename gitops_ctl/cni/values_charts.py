@@ -65,8 +65,8 @@ def find_kustomize(repository: Repository) -> list[Deployment]:
 
 
 def is_kustomization(document: Document) -> bool:
-    """A kustomization file of kustomize, not a Kustomization of Flux."""
-    if document.kind == "Kustomization":
+    """A kustomization or component of kustomize, not a Kustomization of Flux."""
+    if document.kind in ("Kustomization", "Component"):
         return document.group in ("", "kustomize.config.k8s.io")
     return not document.kind and posixpath.basename(document.file) in KUSTOMIZATIONS
 

@@ -12,7 +12,8 @@ from gitops_ctl.documents.splice import Found, Inner, OpenText, SpliceRefused
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 LARGEST_BYTES: Final = 2**20
 _MARKS: Final = re.compile(
-    rb"cilium|kubeProxyReplacement|configMapGenerator|kube-proxy-replacement|inlineManifests|valuesFrom", re.IGNORECASE
+    rb"cilium|kubeProxyReplacement|configMapGenerator|kube-proxy-replacement|inlineManifests|valuesFrom|patches",
+    re.IGNORECASE,
 )
 _DEPLOYS: Final = re.compile(rb"kind: *[\"']?(?:HelmRelease|Application|ApplicationSet)\b")
 

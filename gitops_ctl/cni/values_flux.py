@@ -169,12 +169,17 @@ def _patches(repository: Repository, release: Deployment) -> Iterator[tuple[str,
         entries = [*objects_at(document.tree, "patches"), *objects_at(document.tree, "patchesJson6902")]
         entries += objects_at(document.tree, "spec", "patches")
         for entry in entries:
-            target = object_at(entry, "target")
-            if text_at(target, "kind") != "HelmRelease" or not _is_named(text_at(target, "name"), release.name):
-                continue
             path = beside(document.file, text_at(entry, "path")) if "path" in entry else ""
             text = repository.data(path) if path and path in repository else text_at(entry, "patch").encode()
-            yield from ((path or document.file, value) for value in _read(text))
+            target = object_at(entry, "target")
+            yield from ((path or document.file, value) for value in _read(text) if _is_aimed(target, value, release))
+
+
+def _is_aimed(target: JsonObject, patch: JsonValue, release: Deployment) -> bool:
+    """By the target of the patch; a merge patch without one names its object itself."""
+    if not target and isinstance(patch, Mapping):
+        return text_at(patch, "kind") == "HelmRelease" and text_at(patch, "metadata", "name") == release.name
+    return text_at(target, "kind") == "HelmRelease" and _is_named(text_at(target, "name"), release.name)
 
 
 def _is_named(pattern: str, name: str) -> bool:

@@ -83,6 +83,32 @@ def test_keys_that_nobody_sets_go_to_the_most_specific_source():
     assert planned(repository).place.file == "net/values/two.yaml"
 
 
+@pytest.mark.parametrize(
+    ("patch", "is_split"),
+    [
+        ("{target: {kind: HelmRelease}, patch: '[{op: replace, path: /spec/values/kubeProxyReplacement, value: 1}]'}", True),
+        ("{target: {kind: HelmRelease, name: cil.*}, patch: '{spec: {values: {k8sServicePort: 1}}}'}", True),
+        ("{patch: '{kind: HelmRelease, metadata: {name: cilium}, spec: {values: {rollOutCiliumPods: true}}}'}", True),
+        ("{path: overlay.yaml}", True),
+        ("{target: {kind: HelmRelease, name: other}, patch: '{spec: {values: {k8sServicePort: 1}}}'}", False),
+        ("{target: {kind: Service}, patch: '[{op: add, path: /spec/values, value: 1}]'}", False),
+        ("{target: {kind: HelmRelease}, patch: '[{op: add, path: /spec/values/hubble, value: {}}]'}", False),
+        ("{patch: '{kind: HelmRelease, metadata: {name: other}, spec: {values: {rollOutCiliumPods: true}}}'}", False),
+        ("{target: {kind: HelmRelease}, patch: '{{ template }}'}", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["Kustomization", "Component"])
+def test_a_patch_over_the_values_is_refused_and_other_patches_do_not_count(patch, is_split, kind):
+    overlay = b"kind: HelmRelease\nmetadata: {name: cilium}\nspec: {values: {k8sServiceHost: x}}\n"
+    repository = {**flux(), "north/kustomization.yaml": f"kind: {kind}\npatches: [{patch}]\n".encode()}
+    if "overlay" in patch:
+        repository["north/overlay.yaml"] = overlay
+    if is_split:
+        assert refused(repository).reason == "PatchedRelease"
+    else:
+        assert planned(repository).place.file == "net/values/two.yaml"
+
+
 def test_a_release_without_any_values_gets_them_inline():
     repository = files(
         """
@@ -319,7 +345,8 @@ def test_several_candidates_are_shown_and_none_is_taken():
 def test_a_locator_picks_one_of_them_and_the_other_is_mentioned(locator):
     plan = planned(TWO, **locator)
     assert plan.place.file == "south/release.yaml"
-    assert "north/release.yaml:3 sets kubeProxyReplacement too and should be kept equal" in plan.warnings
+    note = "north/release.yaml:3 sets kubeProxyReplacement too and belongs to HelmRelease cilium in north/release.yaml"
+    assert note in plan.warnings
 
 
 def test_a_locator_is_read_from_the_object():
