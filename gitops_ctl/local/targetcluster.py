@@ -7,7 +7,6 @@ The objects are those that the chart of Cilium makes, as far as a switch looks a
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -194,7 +193,7 @@ class Forwarder:
         self._host, _, self._to = server.rpartition(":")
         self.port = port
         self._server: asyncio.Server | None = None
-        self._open: set[asyncio.Task[None]] = set()
+        self._open: set[asyncio.StreamWriter] = set()
 
     async def start(self) -> None:
         """Answer.
@@ -209,23 +208,22 @@ class Forwarder:
         """Answer no longer; connections end."""
         if self._server is not None:
             self._server.close()
-            for task in self._open:
-                task.cancel()
-            await asyncio.gather(*self._open, return_exceptions=True)
+            for writer in tuple(self._open):
+                writer.transport.abort()
             await self._server.wait_closed()
             self._server = None
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
+        self._open.add(writer)
         try:
-            with suppress(OSError):
-                upstream, onward = await asyncio.open_connection(self._host, int(self._to))
-                await asyncio.gather(_copy(reader, onward), _copy(upstream, writer))
+            upstream, onward = await asyncio.open_connection(self._host, int(self._to))
+            self._open.add(onward)
+            await asyncio.gather(_copy(reader, onward), _copy(upstream, writer))
+            self._open.discard(onward)
+        except OSError:
+            writer.transport.abort()
         finally:
-            self._open.discard(task)
-            writer.close()
+            self._open.discard(writer)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -233,5 +231,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         while data := await reader.read(65536):
             writer.write(data)
             await writer.drain()
+    except OSError:
+        writer.transport.abort()
     finally:
         writer.close()

@@ -8,7 +8,8 @@ from gitops_ctl.cni.model import Action, Mode, Operation
 from gitops_ctl.cni.worker.cilium import see_cilium
 from gitops_ctl.cni.worker.machine import Look
 from gitops_ctl.cni.worker.target import TargetLook
-from gitops_ctl.cni.worker.wanted import Question, operation_machine
+from gitops_ctl.cni.worker.wanted import VERSION, Question, operation_machine
+from gitops_ctl.core.conditions import cut
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
 
 _TIMES: Final = frozenset({"at"})
@@ -33,7 +34,7 @@ def observed_tree(
         kube_proxy=target.kube_proxy.seen(known) if target.kube_proxy is not None else None,
         machines=tuple(operation_machine(look, question=question, looks=looks, nodes=target.nodes) for look in looks),
         service=service,
-        kubernetes_version=target.version,
+        kubernetes_version=cut(target.version, limit=VERSION),
         problems=(target.problem,) if target.problem is not None else (),
     ).to_tree()
 

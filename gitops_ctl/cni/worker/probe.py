@@ -53,6 +53,9 @@ async def probe(own: KubeClient, target: KubeClient, *, tls: ssl.SSLContext | No
     """Ask once; never raises for what the network or the target does."""
     try:
         inside = await _is_inside(own, target) if options.when == "auto" else False
+    except GitopsError as error:
+        return Answer("NotAnswered", f"whether the worker runs in the target cluster is not known: {error.message}")
+    try:
         if options.when == "off" or (options.when == "auto" and not inside):
             why = "the worker runs outside of the cluster" if options.when == "auto" else "it is switched off"
             return Answer("NotPossible", f"the Service kubernetes was not asked: {why}", "ProbeNotPossible")

@@ -5,7 +5,7 @@ The executor judges hashes and paths from an observation; for a request with exa
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from gitops_ctl.api.talos_cluster import DEFAULT_PROXY_IMAGE
 from gitops_ctl.api.talos_fields import Pending
@@ -18,6 +18,10 @@ from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, objects_at, text_at
 from gitops_ctl.talos.machineconfig import KubeProxyPart, config_hash, contract_of, edited
 from gitops_ctl.talos.model import Contract, Mode
 from gitops_ctl.talos.pending import PendingPath, pending_paths
+
+VERSION: Final = 128
+NAME: Final = 253
+"""Characters of what a machine says about itself."""
 
 _FORMS: Mapping[str, Contract] = {"document": "v1.14", "legacy": "v1.13"}
 
@@ -81,7 +85,7 @@ def machine_observation(look: Look, *, at: str) -> MachineObservation | None:
         pending = ()
     return MachineObservation(
         at=at,
-        version=look.identity.version,
+        version=cut(look.identity.version, limit=VERSION),
         type=look.identity.machine_type,
         hash=configuration.hash_active,
         kube_proxy=_word(configuration.part),
@@ -109,9 +113,9 @@ def operation_machine(
         name=look.spec.name,
         reachable=look.reachable,
         problem=problem,
-        version=identity.version if identity is not None else "",
+        version=cut(identity.version, limit=VERSION) if identity is not None else "",
         type=look.type,
-        node_name=identity.nodename if identity is not None else "",
+        node_name=cut(identity.nodename, limit=NAME) if identity is not None else "",
         contract=_FORMS.get(configuration.part.form) if configuration is not None else None,
         kube_proxy=_word(configuration.part) if configuration is not None else None,
         hash_active=configuration.hash_active if configuration is not None else None,
