@@ -262,7 +262,7 @@ def _unanswered(world: World, operation: Operation) -> State:
     limit = worker_limit("it was asked to look at the cluster", name=WORKER_CLOCK)
     if overdue(state, [limit], now=world.now) is not None:
         return _paused(world, operation, Said(limit.reason, limit.message))
-    return replace(state, said=Said("", "waits for the cluster worker to look at the cluster"))
+    return state if state.said.message else replace(state, said=Said("", "waits for the cluster worker to look"))
 
 
 def _after(world: World, operation: Operation, outcome: Outcome) -> State:

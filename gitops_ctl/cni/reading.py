@@ -285,10 +285,11 @@ def _row(tree: JsonObject) -> Row:
 
 
 def _said(status: JsonObject, phase: Phase) -> Said:
-    """Why it is paused, or how it ended; what else a state says is found anew in every pass."""
-    kind = "Paused" if phase is Phase.PAUSED else "Succeeded" if phase.is_over else ""
+    """What the phase says: why it is paused, how it ended, or what it waits for."""
+    kind = phase.value if phase in (Phase.PAUSED, Phase.AWAITING, Phase.VERIFYING) else "Succeeded"
     condition = condition_of(status, kind) or EMPTY
-    return Said(text_at(condition, "reason"), text_at(condition, "message"))
+    reason = text_at(condition, "reason")
+    return Said("" if reason == phase.value and not phase.is_over else reason, text_at(condition, "message"))
 
 
 def _pending(tree: JsonObject) -> tuple[Pending, ...]:

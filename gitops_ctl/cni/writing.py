@@ -52,7 +52,8 @@ def state_tree(state: State, *, tree: JsonObject, now: datetime) -> JsonObject:
 def conditions_of(state: State) -> list[Condition]:
     """The four conditions of section 3.3; messages hold no counters."""
     phase, said = state.phase, state.said
-    text = f"{said.message}; {state.noted}" if said.message and state.noted else said.message or state.noted
+    parts = [said.message, "" if state.noted in said.message else state.noted]
+    text = "; ".join(part for part in parts if part)
 
     def shown(kind: Phase) -> Condition:
         here = phase is kind

@@ -71,6 +71,7 @@ class Git:
     steering: dict[str, Any] = field(default_factory=dict)
     annotated: bool = True
     namespace: str = NAMESPACE
+    more: dict[str, Any] = field(default_factory=dict)
 
     def commit_next(self, **changes: Any) -> None:
         """Another commit with these values."""
@@ -87,7 +88,7 @@ class Git:
             "apiVersion": ICHOR_API_VERSION,
             "kind": "TalosCluster",
             "metadata": {"name": CLUSTER, "namespace": self.namespace, "annotations": annotations},
-            "spec": {"talosconfigSecretRef": {"name": "talos"}, "cni": cni},
+            "spec": {"talosconfigSecretRef": {"name": "talos"}, **self.more, "cni": cni},
         }
 
     def documents(self) -> DocumentSet:

@@ -141,3 +141,13 @@ def test_a_claimed_request_stays_over_a_pause_and_its_receipt_is_taken_in_after_
     bench.run()
     assert bench.phase == "Succeeded"
     assert len([one for one in bench.live.effects if "/cp-1#" in one]) == 1
+
+
+def test_the_question_whether_somebody_is_there_does_not_change_what_a_wait_says() -> None:
+    bench = waiting()
+    before = bench.condition("AwaitingCNIChange")
+    bench.later(minutes=10)
+    bench.rest()
+    assert bench.condition("AwaitingCNIChange") == before
+    bench.run()
+    assert bench.condition("AwaitingCNIChange") == before
