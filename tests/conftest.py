@@ -3,11 +3,14 @@
 from hypothesis import settings
 
 from tests.support.cluster import audit_log, control_plane, kube_admin, kube_user, namespace, pytest_configure
+from tests.support.gitea import gitea, gitea_unsigned
 from tests.support.whole_run import pytest_collection_modifyitems, pytest_runtest_protocol, pytest_sessionfinish
 
 __all__ = [
     "audit_log",
     "control_plane",
+    "gitea",
+    "gitea_unsigned",
     "kube_admin",
     "kube_user",
     "namespace",

@@ -151,12 +151,11 @@ class GiteaAdapter:
         return await self._labelled(pr, labels or ())
 
     async def comments(self, pr: PullRequest) -> tuple[Comment, ...]:
-        found = self._pages(f"/issues/{pr.number}/comments")
+        # This list has no pages: it is always whole.
+        found = (await self._calls.get(f"{self._root}/issues/{pr.number}/comments", right=_READ)).objects
         return tuple(
-            [
-                Comment(int_at(tree, "id"), account_at(tree, "user"), text_at(tree, "body"), moment(tree, "updated_at"))
-                async for tree in found
-            ]
+            Comment(int_at(tree, "id"), account_at(tree, "user"), text_at(tree, "body"), moment(tree, "updated_at"))
+            for tree in found
         )
 
     async def put_comment(self, pr: PullRequest, *, marker: str, text: str) -> int:

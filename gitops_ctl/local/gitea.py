@@ -198,11 +198,14 @@ class GiteaServer:
 
     def client(self, user: str) -> "GiteaClient":
         """Its API as that account; an asynchronous context manager."""
+        return self._client_as(user, self.folder.password(user))
+
+    def _client_as(self, user: str, password: str) -> "GiteaClient":
         # Not needed to ask for the help text.
         from gitops_ctl.local.giteaclient import GiteaClient  # noqa: PLC0415
 
-        login = (user, self.folder.password(user))
-        return GiteaClient(self.url, login=login, ca=self.folder.ca_file.read_bytes(), clock=self._clock)
+        ca = self.folder.ca_file.read_bytes()
+        return GiteaClient(self.url, login=(user, password), ca=ca, clock=self._clock)
 
     async def have_account(self, user: str, *, admin: bool = False) -> None:
         """Make an account with a token that may do everything which the account may; one that is there already is kept.
@@ -219,15 +222,13 @@ class GiteaServer:
                 *("--must-change-password=false", "--random-password"),
             )
             password = _quoted(said)
-            token = await self._command(
-                *("admin", "user", "generate-access-token", "--username", user),
-                *("--token-name", "gitops-ctl", "--scopes", "all", "--raw"),
-            )
         else:
             password = secrets.token_urlsafe(18)
             async with self.client(OWNER) as client:
-                token = await client.new_account(user, password=password, email=f"{user}@{DOMAIN}")
-        self.folder.keep_account(user, password=password, token=token.strip())
+                await client.new_account(user, password=password, email=f"{user}@{DOMAIN}")
+        async with self._client_as(user, password) as client:
+            token = await client.new_token(user)
+        self.folder.keep_account(user, password=password, token=token)
 
     async def _have_accounts(self) -> None:
         await self.have_account(OWNER, admin=True)

@@ -53,16 +53,23 @@ class GiteaClient:
         found = json.loads(answer.body) if answer.body.strip() else {}
         return found if isinstance(found, dict) else {}
 
-    async def new_account(self, user: str, *, password: str, email: str) -> str:
-        """Make an account, as an administrator; gives a token of it for everything that it may.
+    async def new_account(self, user: str, *, password: str, email: str) -> None:
+        """Make an account, as an administrator.
 
         Raises:
             TerminalError: the server does not take it.
         """
         wanted: JsonObject = {"username": user, "email": email, "password": password, "must_change_password": False}
         await self.call("POST", "/admin/users", wanted)
-        token = await self.call("POST", f"/users/{user}/tokens", {"name": "gitops-ctl", "scopes": ["all"]})
-        return text_at(token, "sha1")
+
+    async def new_token(self, user: str) -> str:
+        """A token of the account for everything that it may do.
+
+        Raises:
+            TerminalError: the server does not take it.
+        """
+        made = await self.call("POST", f"/users/{user}/tokens", {"name": "gitops-ctl", "scopes": ["all"]})
+        return text_at(made, "sha1")
 
 
 async def answers(url: str, *, ca: bytes, clock: Clock, poll_s: float) -> None:

@@ -15,7 +15,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from base64 import b64encode
@@ -31,6 +30,7 @@ from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.local.gitea import BOT, OWNER, GiteaServer, find_gitea
 from gitops_ctl.local.gitserver import git_environment
 from gitops_ctl.local.progress import LineProgress
+from tests.support.processes import until
 
 REVIEWERS = ("network-author", "change-approver", "second-approver", "stranger")
 Result = TypeVar("Result")
@@ -119,6 +119,8 @@ class GiteaHandle:
             self.token_of(user)
             repo.api("PUT", f"/collaborators/{user}", {"permission": "write"})
         repo.push("main", {"values.yaml": "kubeProxyReplacement: false\n"}, message="first")
+        # The server finds out by itself, a moment later, that a repository is empty no longer; until then it takes no pull request.
+        until(lambda: not repo.api("GET", "").body["empty"], what="the repository is not empty")
         return repo
 
 
@@ -204,7 +206,21 @@ class GiteaRepo:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", *(["-S"] if sign else []), "-m", message, user=user)
         self.git("push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{branch}", user=user)
-        return self.git("rev-parse", "HEAD").strip()
+        commit = self.git("rev-parse", "HEAD").strip()
+        until(lambda: self._heads_of(branch) <= {commit}, what="the open pull requests of the branch show the push")
+        return commit
+
+    def delete_branch(self, branch: str, *, user: str = BOT) -> None:
+        """Delete a branch, and wait until the server has closed what was open for it."""
+        self.git("push", "--quiet", "origin", f":refs/heads/{branch}", user=user)
+        until(lambda: not self._heads_of(branch), what="no pull request of the branch is open")
+
+    def _heads_of(self, branch: str) -> set[str]:
+        """Head commits of the open pull requests of a branch of this repository; the server works on them after the push."""
+        said = self.api("GET", "/pulls?state=open&limit=50")
+        listed = said.body if said.status == 200 else ()
+        own = [each for each in listed if each["head"]["repo_id"] == each["base"]["repo_id"]]
+        return {each["head"]["sha"] for each in own if each["head"]["label"] == branch}
 
     def tip(self, branch: str = "main") -> str:
         """Commit id of a branch, empty when there is none."""
@@ -220,15 +236,15 @@ class GiteaRepo:
 
     def merge(self, number: int, user: str = "", *, how: str = "merge") -> str:
         """Merge it with the button, as soon as the server has compared; gives the merge commit."""
-        deadline = time.monotonic() + 20
-        while True:
+
+        def merged() -> bool:
             said = self.api("POST", f"/pulls/{number}/merge", {"Do": how}, user=user)
-            if said.status == 200:
-                return str(self.pull(number)["merge_commit_sha"])
-            retry = said.status == 405 and "try again" in str(said.body).lower()
-            assert retry, said
-            assert time.monotonic() < deadline, said
-            time.sleep(0.05)
+            again = said.status == 405 and "try again" in str(said.body).lower()
+            assert said.status == 200 or again, said
+            return said.status == 200
+
+        until(merged, what=f"pull request {number} is merged")
+        return str(self.pull(number)["merge_commit_sha"])
 
 
 def _said(status: int, body: bytes) -> Said:

@@ -14,6 +14,7 @@ import pytest
 
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.local.binaries import find_binaries
+from gitops_ctl.local.gitea import find_gitea
 from gitops_ctl.local.kwok import find_kwok
 from gitops_ctl.local.progress import LineProgress, Progress
 
@@ -27,9 +28,14 @@ def needs_components(item: pytest.Item) -> bool:
     return named or "control_plane" in getattr(item, "fixturenames", ())
 
 
+def needs_forge(item: pytest.Item) -> bool:
+    """Whether a test talks to the real Gitea."""
+    return any(name.startswith("gitea") for name in getattr(item, "fixturenames", ()))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Bring the tests that need no real component to the front, each part in its own order."""
-    items.sort(key=needs_components)
+    """Bring the tests that need no real component to the front, those that need what is built last to the end, each part in its own order."""
+    items.sort(key=lambda item: (needs_components(item), needs_forge(item)))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -42,6 +48,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if "kwok" in getattr(item, "fixturenames", ()) and "kwok" not in awaited:
         awaited.add("kwok")
         _wait_for_build(item.config, lambda progress: find_kwok(progress=progress))
+    if needs_forge(item) and "forge" not in awaited:
+        awaited.add("forge")
+        _wait_for_build(item.config, lambda progress: find_gitea(progress=progress))
     return (yield)
 
 
