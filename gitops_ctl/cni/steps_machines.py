@@ -1,7 +1,8 @@
 """Machine by machine: control planes one at a time, then workers (cni-switch.md, section 7).
 
-At most one machine is between its request and its passed gates, workers apart where the cluster allows more.  A machine is asked for
-with exactly the hashes that were judged; the worker refuses when it finds others.
+At most one machine is between its request and its passed gates.  Where a cluster allows more, its workers go in waves: the gates of a
+wave are looked at when all of it is applied, and the next one begins when all have passed, so that one clock for a check is the same
+for each machine.  A machine is asked for with exactly the hashes that were judged; the worker refuses when it finds others.
 """
 
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ class _Pass:
     rows: dict[str, Row]
     asks: list[Request] = field(default_factory=list)
     limits: list[Limit] = field(default_factory=list)
+    begun: set[str] = field(default_factory=set)
     message: str = ""
     look: bool = False
     stop: Outcome | None = None
@@ -45,7 +47,7 @@ def switch_machines(view: View, seen: Observed) -> Outcome:
     for request in view.state.requests:
         if request.action is Action.APPLY and request.machine in work.rows:
             _settle(view, work, request)
-    if work.stop is None and not work.look:
+    if work.stop is None and not work.look and not work.asks:
         for machine in view.machines:
             _verify(view, work, machine, seen.machines.get(machine.name))
     if work.stop is None and not work.look:
@@ -173,6 +175,7 @@ def _begin(view: View, work: _Pass, machine: Machine, seen: Observed) -> None:
 
 def _ask(view: View, work: _Pass, row: Row, found: MachineSeen) -> None:
     hashes = (found.hash_active, found.hash_wanted)
+    work.begun.add(row.name)
     fresh = replace(row, hash_before=hashes[0], hash_wanted=hashes[1], message="")
     work.message = f"the cluster worker switches {row.name}"
     if hashes[0] == hashes[1]:
@@ -193,7 +196,8 @@ def _has_turn(view: View, work: _Pass, machine: Machine) -> bool:
         return not busy
     finished = (Progress.DONE, Progress.ON_HOLD)
     planes = [row for row in work.rows.values() if row.role == "controlplane"]
-    return all(row.state in finished for row in planes) and len(busy) < view.cluster.parallel
+    is_one_wave = all(row.name in work.begun for row in busy)
+    return all(row.state in finished for row in planes) and is_one_wave and len(busy) < view.cluster.parallel
 
 
 def _stands(work: _Pass, row: Row) -> bool:
