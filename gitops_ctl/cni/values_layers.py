@@ -22,10 +22,10 @@ def file_layer(repository: Repository, file: str, *, shape: str, what: str, pref
     The layer is closed when the file is not there, cannot be read, is a template or is encrypted.
     """
     layer = Layer(shape, file, what, pointer=pointer_of((prefix,)) if prefix else "")
-    if file not in repository:
-        return replace(layer, closed="FileMissing", closed_text=f"{file or what} is not in this repository")
     if file.endswith(TEMPLATE_SUFFIXES):
         return replace(layer, closed="Templated", closed_text=f"{file} is a template")
+    if file not in repository:
+        return replace(layer, closed="FileMissing", closed_text=f"{file or what} is not in this repository")
     encrypted = repository.is_encrypted(file)
     refused = repository.unreadable.get(file)
     if refused is not None:
