@@ -162,6 +162,8 @@ class DriftedObject(Model):
     change: Literal["Missing", "Changed"]
     pointers: Annotated[tuple[Annotated[str, Field(max_length=512)], ...], Field(max_length=20)] = ()
     """Declared fields that differ; values are never shown here."""
+    more: Count = 0
+    """Fields that differ beside these."""
     manager: ShortText = ""
     """Field manager that wrote last, when it is known."""
     since: Timestamp

@@ -14,7 +14,7 @@ from gitops_ctl.cli.kinds import Named, parse_named
 from gitops_ctl.core.clock import Clock, SystemClock, to_rfc3339
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import TransientError
-from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, bool_at, object_at, text_at
 
 _MANAGER = "gitops-ctl-cli"
 _POLL_S = 0.2
@@ -62,6 +62,11 @@ async def _set_suspend(target: Target, *, named: Named, value: bool) -> None:
         )
 
 
+def _say_if_suspended(tree: JsonObject, named: Named) -> None:
+    if bool_at(tree, "spec", "suspend"):
+        click.echo(f"note: {named} is suspended, so nothing was fetched or applied; `gitops-ctl resume` lets it go on")
+
+
 async def _request(target: Target, *, named: Named, limit_s: float, clock: Clock) -> None:
     token = f"{to_rfc3339(clock.wall())}.{int(clock.boot_s() * 1000)}"
     body: JsonObject = {"metadata": {"annotations": {ANNOTATION_REQUESTED_AT: token}}}
@@ -70,9 +75,11 @@ async def _request(target: Target, *, named: Named, limit_s: float, clock: Clock
         click.echo(f"{named} requested")
         deadline_s = clock.boot_s() + limit_s
         while limit_s and clock.boot_s() < deadline_s:
-            status = object_at(await client.get(named.path), "status")
+            tree = await client.get(named.path)
+            status = object_at(tree, "status")
             if text_at(status, "lastHandledReconcileAt") == token:
                 click.echo(f"{named} answered")
+                _say_if_suspended(tree, named)
                 return
             await clock.sleep(_POLL_S)
     if limit_s:

@@ -20,7 +20,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of
 from gitops_ctl.core.errors import GitopsError, NotFound, Refused
 from gitops_ctl.core.ids import ObjectId
-from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, JsonValue, object_at, objects_at, text_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, JsonValue, int_at, object_at, objects_at, text_at
 from gitops_ctl.documents.index import DocumentCache, DocumentSet, load_set
 from gitops_ctl.documents.loader import Document
 from gitops_ctl.kube.mapper import Mapper
@@ -148,8 +148,16 @@ def _state(sync: JsonObject, wanted: ObjectId) -> dict[str, JsonValue]:
         if text_at(entry, "object") == str(wanted):
             pointers = entry.get("pointers")
             fields = ", ".join(map(str, pointers)) if isinstance(pointers, (list, tuple)) else ""
+            fields += f" and {int_at(entry, 'more')} more fields" if int_at(entry, "more") else ""
             return {"drift": f"{text_at(entry, 'change')} {fields} {text_at(entry, 'manager')}".strip()}
-    return {"drift": "none reported"}
+    return {"drift": "none reported", **_beyond_the_list(sync)}
+
+
+def _beyond_the_list(sync: JsonObject) -> dict[str, JsonValue]:
+    """A status lists a part of what is held; the object may be one of the others."""
+    shown = len(objects_at(sync, "status", "held"))
+    count = int_at(sync, "status", "counts", "held")
+    return {"held": f"not known: the status lists {shown} of {count} held objects"} if count > shown else {}
 
 
 def _from_checkout(directory: Path, *, wanted: ObjectId, facts: JsonObject, policy_path: str) -> dict[str, JsonValue]:

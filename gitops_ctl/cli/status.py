@@ -89,13 +89,21 @@ def _write_details(item: JsonObject) -> None:
         for one in held:
             where = f" ({text_at(one, 'file')}:{int_at(one, 'line')})" if text_at(one, "file") else ""
             click.echo(f"  {text_at(one, 'object')}{where}: {text_at(one, 'reason')}: {text_at(one, 'message')}")
+        _write_rest(int_at(item, "heldCount") - len(held))
     drift = objects_at(item, "drift")
     if drift:
         click.echo(f"\n{place}: {int_at(item, 'driftCount', default=len(drift))} drifted")
         for one in drift:
             pointers = ", ".join(str(pointer) for pointer in _texts(one, "pointers"))
             manager = f" by {text_at(one, 'manager')}" if text_at(one, "manager") else ""
-            click.echo(f"  {text_at(one, 'object')}: {text_at(one, 'change')}{manager} {pointers}".rstrip())
+            more = f" and {int_at(one, 'more')} more fields" if int_at(one, "more") else ""
+            click.echo(f"  {text_at(one, 'object')}: {text_at(one, 'change')}{manager} {pointers}{more}".rstrip())
+        _write_rest(int_at(item, "driftCount") - len(drift))
+
+
+def _write_rest(count: int) -> None:
+    if count > 0:
+        click.echo(f"  and {count} more; `gitops-ctl explain` says why one of them waits")
 
 
 def _texts(tree: JsonObject, name: str) -> tuple[str, ...]:

@@ -10,10 +10,11 @@ from gitops_ctl.api.names import FIELD_MANAGER, FIELD_MANAGER_STATUS, FINALIZER
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.api.watched import request_of
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.conditions import condition_of, listed
+from gitops_ctl.core.conditions import condition_of, cut, listed
 from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, InternalError, NotFound, TransientError
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, text_at
+from gitops_ctl.kube.events import NOTE_LIMIT
 from gitops_ctl.kube.lease import LeadershipLost
 from gitops_ctl.kube.statuswriter import write_status
 from gitops_ctl.sync.cluster import NOTE_S
@@ -221,19 +222,27 @@ class SyncController:
         if stored is not None:
             version, until_s = text_at(stored, "metadata", "resourceVersion"), world.clock.boot_s() + NOTE_S
             world.statuses[key] = WrittenStatus(sync.metadata.uid, version, status, until_s)
-            self._tell(tree, previous, status)
+            self._tell(tree, previous, status, revision=world.listing.revision_of(sync))
         elif written is None:
             version = text_at(tree, "metadata", "resourceVersion")
             world.statuses[key] = WrittenStatus(sync.metadata.uid, version, status, until_s=world.clock.boot_s())
 
-    def _tell(self, tree: JsonObject, previous: JsonObject, status: JsonObject) -> None:
+    def _tell(
+        self, tree: JsonObject, previous: JsonObject, status: JsonObject, *, revision: AcceptedRevision | None
+    ) -> None:
+        """One Event for a change of state, with whoever stands behind the commit that it is about."""
         before, after = condition_of(previous, "Ready") or {}, condition_of(status, "Ready") or {}
         same = text_at(before, "reason") == text_at(after, "reason")
         moved = text_at(previous, "lastAppliedRevision") != text_at(status, "lastAppliedRevision")
         if same and not moved:
             return
         kind = "Warning" if text_at(after, "status") == "False" else "Normal"
-        self._world.emit(tree, kind, text_at(after, "reason"), text_at(after, "message"))
+        about = text_at(status, "lastAttemptedRevision")
+        signer = revision.signer if revision is not None and revision.commit == about else ""
+        by = f"; {about[:12]} is signed by {signer}" if signer else ""
+        self._world.emit(
+            tree, kind, text_at(after, "reason"), f"{cut(text_at(after, 'message'), limit=NOTE_LIMIT - len(by))}{by}"
+        )
 
 
 def _path(tree: JsonObject) -> str:

@@ -5,6 +5,7 @@ Neither the source nor a healthy unit is needed (R09).  The guards hold here as 
 
 from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE
 from gitops_ctl.api.sync import Sync
+from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.ids import NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.sync.prune import PruneSpec
@@ -44,6 +45,12 @@ async def finalize(
     else:
         pruned = await _remove(world, sync, memory, remover=remover)
         await _keep_only(memory, set(memory.entries) - set(pruned.dropped), world)
+        if _may_never_go(pruned) and await memory.store.is_closing():
+            # The rights to delete them went with the namespace and cannot come back: the Sync would hold it for ever.
+            left = listed(sorted(map(str, pruned.failed)))
+            text = f"left in the cluster, because the rights to delete them went with the namespace: {left}"
+            world.emit(tree, "Warning", "ObjectsLeft", text)
+            return None, None
     if not memory.entries:
         return None, None
     outcome = Outcome(
@@ -58,6 +65,11 @@ async def finalize(
         shards=memory.shards,
     )
     return outcome, AGAIN_S
+
+
+def _may_never_go(pruned: Pruned) -> bool:
+    """Whether all that is left is what nobody has a right to delete."""
+    return bool(pruned.failed) and pruned.forbidden == set(pruned.failed) and not pruned.terminating
 
 
 async def _keep_only(memory: Memory, kept: set[ObjectId], world: World) -> None:

@@ -12,8 +12,8 @@ from typing import Final, Literal
 from gitops_ctl.core.canonical import digest_lines
 from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.ids import GroupKind, ObjectId
-from gitops_ctl.sync.model import DesiredState, Entry, Mode, OwnerId, Seen, Unseen, View
-from gitops_ctl.sync.order import Deletion
+from gitops_ctl.sync.model import Desired, DesiredState, Entry, Mode, OwnerId, Seen, Unseen, View
+from gitops_ctl.sync.order import NAMESPACE, Deletion
 
 SMALL_SET: Final = 5
 """A set of at most this many objects is not measured by its share."""
@@ -83,6 +83,24 @@ def candidates(state: DesiredState, entries: Iterable[Entry]) -> tuple[Entry, ..
     """Entries that no document, no hidden file and no broken file stands behind."""
     lists, kept_files = state.lists, state.broken_files.keys() | state.hidden_files
     return tuple(entry for entry in entries if entry.id not in lists and entry.file not in kept_files)
+
+
+def waiting_for(found: Iterable[Entry], *, unsure: Iterable[Desired]) -> frozenset[ObjectId]:
+    """Entries that may not go while it is not known what became of some objects.
+
+    An object that moved to another group is one object under two names, and its UID is known only once the new name was
+    applied (R11); what an object waits for, and the namespace that it lies in, go after it at the earliest.
+    """
+    same = {(item.id.kind, item.id.namespace, item.id.name) for item in unsure}
+    needed = {need for item in unsure for need in item.depends_on}
+    spaces = {item.id.namespace for item in unsure}
+    return frozenset(
+        entry.id
+        for entry in found
+        if (entry.id.kind, entry.id.namespace, entry.id.name) in same
+        or entry.id in needed
+        or (entry.id.group_kind == NAMESPACE and entry.id.name in spaces)
+    )
 
 
 def hidden_entries(state: DesiredState, entries: Mapping[ObjectId, Entry]) -> tuple[ObjectId, ...]:

@@ -25,7 +25,7 @@ from gitops_ctl.sync.earlier import Earlier
 from gitops_ctl.sync.listing import made_from_of
 from gitops_ctl.sync.model import UNSEEN, Apply, Desired, DesiredState, Entry, Held, OwnerId, Seen, Unseen
 from gitops_ctl.sync.plan import Drift, Facts, Plan, decide, plan
-from gitops_ctl.sync.prune import PruneSpec, candidates, hidden_entries, ignored_entries
+from gitops_ctl.sync.prune import PruneSpec, candidates, hidden_entries, ignored_entries, waiting_for
 from gitops_ctl.sync.recovery import load_record, write_again_if_gone
 from gitops_ctl.sync.removal import Pruned, Removal, remove_unlisted
 from gitops_ctl.sync.remove import Remover
@@ -125,7 +125,7 @@ class _Work:
     others: dict[ObjectId, set[OwnerId]] = field(default_factory=dict)
     fights: dict[ObjectId, str] = field(default_factory=dict)
     postponed: list[Drift] = field(default_factory=list)
-    unsure: bool = False
+    unsure: tuple[Desired, ...] = ()
     again_s: float = 0.0
 
     @property
@@ -320,7 +320,7 @@ async def _apply(job: _Work, run: Pass, planned: Plan) -> None:
         await found.progress(found.sync, found.tree, Outcome(revision=found.revision.commit, progress=text))
     await converge(run, planned.applies)
     await _note_moves(run)
-    job.unsure = any(item.transient for item in run.applied)
+    job.unsure = tuple(item.action.desired for item in run.applied if item.transient)
     for item in run.held.values():
         retry = job.memory.retries.get(item.id)
         if retry is not None:
@@ -346,7 +346,7 @@ async def _prune(job: _Work, run: Pass) -> Pruned:
     memory, sync, state = job.memory, job.found.sync, job.state
     pruned = Pruned()
     found = candidates(state, run.entries.values()) if state.complete and not state.unit_held else ()
-    if found and not run.interrupted and not job.unsure:
+    if found and not run.interrupted:
         own = await job.world.listing.document_of(sync, discovery=job.discovery)
         consent = own.consents.get(ANNOTATION_ALLOW_PRUNE) if own is not None else None
         spec = sync.spec.prune
@@ -360,6 +360,7 @@ async def _prune(job: _Work, run: Pass) -> Pruned:
             live_uids=frozenset(run.entries[item].uid for item in state.objects if item in run.entries) - {""},
             remaining=len(state.lists - state.hidden),
             consent_commit=consent.commit if consent else "",
+            waits=waiting_for(found, unsure=job.unsure),
         )
         pruned = await remove_unlisted(removal, found, memory=memory, total=len(run.entries))
         await _drop(job, run, pruned.dropped)
@@ -426,16 +427,17 @@ def _may_go_by_itself(item: Held, run: Pass) -> bool:
 
 def _tell(job: _Work, run: Pass, pruned: Pruned) -> None:
     """One event for all fields that were taken back, and one for a removal, with the commit that stands behind them."""
-    world, tree, commit = job.world, job.found.tree, job.found.revision.commit
+    world, tree, revision = job.world, job.found.tree, job.found.revision
+    commit = f"{revision.commit} (signed by {revision.signer})" if revision.signer else revision.commit
     taken = sorted((item.id, item.took_from) for item in run.applied if item.took_from)
     if taken:
         text = listed([f"{item} from {', '.join(managers)}" for item, managers in taken])
         world.emit(tree, "Warning", "Drifted", f"took back fields of {text}, as declared at {commit}")
     if pruned.report is not None:
         by = f", with the consent of {pruned.report.consent_commit}" if pruned.report.consent_commit else ""
-        world.emit(
-            tree, "Normal", "Pruned", f"removed {pruned.report.count} objects that {commit} does not declare{by}"
-        )
+        count = pruned.report.count
+        what = "1 object" if count == 1 else f"{count} objects"
+        world.emit(tree, "Normal", "Pruned", f"removed {what} that {commit} does not declare{by}")
 
 
 def _remember(job: _Work, run: Pass, pruned: Pruned, health: Waiting) -> None:

@@ -27,6 +27,7 @@ class Removal:
         remaining: documents that the unit still has.
         consent_commit: commit of the consent in `spec`.
         own: the Sync's ServiceAccount, for the order.
+        waits: entries that are part of the set and go in a later pass.
     """
 
     owner: OwnerId
@@ -38,6 +39,7 @@ class Removal:
     live_uids: frozenset[str] = frozenset()
     remaining: int = 0
     consent_commit: str = ""
+    waits: frozenset[ObjectId] = frozenset()
 
 
 @dataclass(slots=True)
@@ -47,6 +49,7 @@ class Pruned:
     kept: dict[ObjectId, str] = field(default_factory=dict)
     blocked: str = ""
     failed: Mapping[ObjectId, str] = field(default_factory=dict)
+    forbidden: frozenset[ObjectId] = frozenset()
     terminating: tuple[ObjectId, ...] = ()
     unknown: tuple[ObjectId, ...] = ()
     report: PruneReport | None = None
@@ -78,8 +81,9 @@ async def remove_unlisted(removal: Removal, found: Iterable[Entry], *, memory: M
         unseen = frozenset(sorted_.unknown)
         memory.permitted = _named(sorted_.doomed) | {one for one in memory.permitted if one[0] in unseen}
         going = [_still(removal, entry) for entry in entries if entry.id in set(sorted_.terminating)]
-        result = await removal.remover.delete([*sorted_.doomed, *going], own=removal.own)
-        pruned.failed = result.failed
+        now = [item for item in sorted_.doomed if item.entry.id not in removal.waits]
+        result = await removal.remover.delete([*now, *going], own=removal.own)
+        pruned.failed, pruned.forbidden = result.failed, frozenset(result.forbidden)
         pruned.terminating = tuple(sorted({*result.terminating, *sorted_.terminating}))
     if result.gone or result.terminating:
         commit = removal.consent_commit if judged.consented else ""

@@ -16,7 +16,7 @@ from gitops_ctl.api.names import (
     FIELD_MANAGER,
     LABEL_OWNER,
 )
-from gitops_ctl.core.errors import Conflict, GitopsError, NotFound
+from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, NotFound
 from gitops_ctl.core.ids import NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.answers import KindNotServed
@@ -33,11 +33,16 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Removed:
-    """What came of a round of deletions."""
+    """What came of a round of deletions.
+
+    Attributes:
+        forbidden: those of the failed ones that no right allows, now or later by itself.
+    """
 
     gone: list[ObjectId] = field(default_factory=list)
     terminating: list[ObjectId] = field(default_factory=list)
     failed: dict[ObjectId, str] = field(default_factory=dict)
+    forbidden: set[ObjectId] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ class Remover:
             return  # another object has the name now: the next round looks at it afresh
         except GitopsError as error:
             result.failed[entry.id] = error.message
+            if isinstance(error, BlockedError):
+                result.forbidden.add(entry.id)
             return
         (result.gone if left is None else result.terminating).append(entry.id)
         if self.cluster.is_watched(entry.gvk):

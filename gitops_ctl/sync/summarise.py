@@ -29,6 +29,13 @@ ITEM: Final = 300
 _NEEDS_A_PERSON: Final = frozenset({ErrorCode.SOURCE_NOT_TRUSTED, ErrorCode.PRUNE_BLOCKED, ErrorCode.RULE})
 
 
+POINTERS = 20
+"""Fields of one drifted object that a status names."""
+
+NOT_WATCHED = "read at each interval instead; the chart value `informers` lets the manager watch a kind"
+SUSPENDED = "spec.suspend is true: nothing is applied; counts, held and drift are those of the last pass"
+
+
 @dataclass(frozen=True, slots=True)
 class Drifted:
     """One object that is not as it was applied; `pointers` name places, never values."""
@@ -182,10 +189,12 @@ def _drift_tree(item: Drifted, previous: JsonObject, now: datetime) -> JsonObjec
         ),
         {},
     )
+    more = len(item.pointers) - POINTERS
     return {
         "object": str(item.id),
         "change": change,
-        "pointers": [cut(pointer, limit=512) for pointer in item.pointers[:20]],
+        "pointers": [cut(pointer, limit=512) for pointer in item.pointers[:POINTERS]],
+        **({"more": more} if more > 0 else {}),
         "manager": cut(item.manager, limit=256),
         "since": text_at(before, "since") or to_rfc3339(now),
     }
@@ -201,15 +210,16 @@ def _ready(outcome: Outcome) -> Condition:
         waits = f"waits for {_mapped(outcome.waiting)}" if outcome.waiting else f"is being applied{at}"
         return Condition("Ready", "Unknown", PROGRESSING, outcome.progress or waits)
     kept = f"; kept on purpose: {_mapped(outcome.kept)}" if outcome.kept else ""
-    seen = f"; not watched: {listed(list(outcome.troubles))}" if outcome.troubles else ""
-    return Condition("Ready", "True", SUCCEEDED, f"applied {outcome.objects} objects{at}{kept}{seen}")
+    seen = f"; not watched: {listed(list(outcome.troubles))} ({NOT_WATCHED})" if outcome.troubles else ""
+    what = "1 object" if outcome.objects == 1 else f"{outcome.objects} objects"
+    return Condition("Ready", "True", SUCCEEDED, f"applied {what}{at}{kept}{seen}")
 
 
 def _against(outcome: Outcome) -> Iterator[tuple[ErrorCode, str]]:
     """Reasons for Ready=False in the order in which they decide; a reason without a text does not hold."""
     if outcome.problem is not None:
         yield outcome.problem[0], redact_text(outcome.problem[1])
-    yield ErrorCode.SUSPENDED, "spec.suspend is true: nothing is applied" if outcome.suspended else ""
+    yield ErrorCode.SUSPENDED, SUSPENDED if outcome.suspended else ""
     if outcome.progress:
         return
     yield ErrorCode.OBJECTS_HELD, _held_text(outcome.held)

@@ -272,9 +272,10 @@ async def test_R09_deleting_a_unit_follows_its_policy_also_with_a_broken_source(
         assert found["data"] == {"key": "1"}
 
 
-async def test_a_namespace_that_is_deleted_with_the_rights_in_it_does_not_wait_for_the_marks(site: Bench) -> None:
+@pytest.mark.parametrize("policy", ["Orphan", "Delete"])
+async def test_a_namespace_that_is_deleted_with_the_rights_in_it_does_not_wait(site: Bench, policy: str) -> None:
     site.push(site.config_maps(2))
-    await site.sync()
+    await site.sync(deletionPolicy=policy, prune={"enabled": True, "allowEmpty": True, "maxPercent": 100})
     await site.until_ready()
     await site.admin.delete(f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{site.namespace}")
     await site.admin.delete(site.sync_path())
@@ -287,6 +288,7 @@ async def test_a_namespace_that_is_deleted_with_the_rights_in_it_does_not_wait_f
         return await site.admin.find(site.sync_path()) is None
 
     await until(gone, what="the Sync is gone")
+    assert any(reason == "ObjectsLeft" for _, reason, _ in site.events) is (policy == "Delete")
 
 
 async def test_R05_a_killed_process_loses_nothing_that_it_applied(site: Bench) -> None:

@@ -87,7 +87,9 @@ def full_objects() -> dict[str, dict[str, Any]]:
         ],
         suspend=True,
     )
-    entry = an_entry(group="apps", uid="7f", declaredDigest=DIGEST, appliedDigest=DIGEST, pruneDisabled=True, file="a.yaml", line=1)
+    entry = an_entry(
+        group="apps", uid="7f", declaredDigest=DIGEST, appliedDigest=DIGEST, pruneDisabled=True, file="a.yaml", line=1
+    )
     return {
         "GitSource": with_status(source, **_source_status()),
         "Sync": with_status(sync, **_sync_status()),
@@ -130,7 +132,7 @@ def _source_status() -> dict[str, Any]:
 def _sync_status() -> dict[str, Any]:
     counts = ("objects", "applied", "held", "drifted", "unhealthy", "kept", "terminating")
     held = {"object": "ConfigMap/a/b", "reason": "DocumentInvalid", "message": "no", "file": "a.yaml", "line": 1}
-    drift = {"object": "ConfigMap/a/b", "change": "Changed", "pointers": ["/data/a"], "manager": "kubectl"}
+    drift = {"object": "ConfigMap/a/b", "change": "Changed", "pointers": ["/data/a"], "more": 1, "manager": "kubectl"}
     return {
         "observedGeneration": 1,
         "lastHandledReconcileAt": "now",

@@ -67,6 +67,7 @@ def test_the_text_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "\n"
         "Sync/team/site: 60 held\n"
         "  ConfigMap/lab/a (a.yaml:3): FieldConflict: would take .data\n"
+        "  and 59 more; `gitops-ctl explain` says why one of them waits\n"
         "\n"
         "Sync/team/site: 1 drifted\n"
         "  ConfigMap/lab/b: Changed by kubectl /data/x, /data/y\n"

@@ -19,6 +19,7 @@ from gitops_ctl.sync.prune import (
     propagation_of,
     set_digest,
     survivors,
+    waiting_for,
 )
 from tests.support.sync import OTHER, OWNER, config_map, desired, entry, state_of
 
@@ -174,3 +175,23 @@ def test_R10_propagation_is_chosen_per_kind_and_by_annotation(kind: str, asked: 
     name, _, group = kind.partition(".")
     item = stale("x", kind=name, group=group)
     assert propagation_of(item, live(item, propagation=asked)) == expected
+
+
+def test_R11_only_what_depends_on_an_object_of_unknown_fate_waits_with_its_removal() -> None:
+    lost = desired(config_map("settings", annotations={"gitops-ctl.dev/depends-on": "Secret/lab/key"}))
+    kinds = {
+        "same name, other group": ObjectId("example.net", "ConfigMap", "lab", "settings"),
+        "needed": ObjectId("", "Secret", "lab", "key"),
+        "its namespace": ObjectId("", "Namespace", "", "lab"),
+        "another namespace": ObjectId("", "Namespace", "", "other"),
+        "another object": ObjectId("", "ConfigMap", "lab", "other"),
+        "same name elsewhere": ObjectId("", "ConfigMap", "other", "settings"),
+    }
+    entries = [Entry(identity, "v1", "uid") for identity in kinds.values()]
+    waits = waiting_for(entries, unsure=[lost])
+    assert [name for name, identity in kinds.items() if identity in waits] == [
+        "same name, other group",
+        "needed",
+        "its namespace",
+    ]
+    assert waiting_for(entries, unsure=[]) == frozenset()

@@ -124,3 +124,31 @@ def test_R14_lists_and_messages_are_cut_and_say_how_many_there_are() -> None:
 def test_secrets_in_foreign_texts_do_not_reach_the_status() -> None:
     leaking = Held(ITEM, ErrorCode.APPLY_REFUSED, "password=hunter22 is wrong")
     assert "hunter22" not in str(status(Outcome(**DONE, held=[leaking], prune_failed={ITEM: "token: abcdef123"})))
+
+
+def test_a_drifted_object_says_how_many_fields_are_not_listed() -> None:
+    many = Drifted(ITEM, missing=False, pointers=tuple(f"/data/{number}" for number in range(27)))
+    few = Drifted(ITEM, missing=False, pointers=("/data/1",))
+    for drifted, shown, more in ((many, 20, 7), (few, 1, None)):
+        (entry,) = status(Outcome(**DONE, drift=[drifted]))["drift"]
+        assert (len(entry["pointers"]), entry.get("more")) == (shown, more)
+
+
+@pytest.mark.parametrize(("count", "told"), [(0, "0 objects"), (1, "1 object"), (2, "2 objects")])
+def test_one_object_is_no_plural(count: int, told: str) -> None:
+    found: Any = condition_of(status(Outcome(revision=COMMIT, complete=True, objects=count)), "Ready")
+    assert found["message"] == f"applied {told} at {COMMIT}"
+
+
+def test_a_kind_that_may_not_be_watched_is_named_with_what_helps() -> None:
+    found: Any = condition_of(status(Outcome(**DONE, troubles=("Zone.example.net: forbidden",))), "Ready")
+    assert "not watched: Zone.example.net: forbidden" in found["message"]
+    assert "`informers`" in found["message"]
+
+
+def test_a_suspended_sync_says_how_old_its_lists_are() -> None:
+    before = status(Outcome(**DONE, held=[HELD]))
+    after = status(Outcome(suspended=True), previous=before)
+    found: Any = condition_of(after, "Ready")
+    assert after["held"] == before["held"]
+    assert "those of the last pass" in found["message"]
