@@ -15,7 +15,8 @@ from gitops_ctl.documents.shape import Flaw
 def register() -> None:
     """Register the check, once for each process."""
     register_check(GroupKind(GROUP, "TrustPolicy"), _policy)
-    # Its import registers what may hold a TalosCluster.
+    # Their import registers what is said about the Talos kinds.
+    import gitops_ctl.cni.checks  # noqa: PLC0415
     import gitops_ctl.cni.holds  # noqa: F401, PLC0415
 
 
