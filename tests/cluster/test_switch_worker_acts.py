@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -118,6 +120,39 @@ async def test_both_directions(target_world: TargetWorld) -> None:
     inventory: Any = await world.admin.get(INVENTORY)
     assert "kube-system_kube-proxy_apps_DaemonSet" in inventory["data"]
     await assert_no_secret(world)
+
+
+async def test_after_a_manifest_sync_that_pruned_talos_makes_the_objects_itself(target_world: TargetWorld) -> None:
+    """A Kubernetes upgrade between the two directions cleans the inventory: nothing is left for us to restore (8.4)."""
+    world = target_world
+    world.start_worker()
+    await world.begin()
+    await set_baseline(world)
+    await world.cilium(True)
+    await switch_machines(world, "replaced")
+    await world.observed(30)
+    await world.ask(REMOVE)
+    assert (await world.receipt(REMOVE["id"]))["result"] == "Done"
+    await world.end()
+    state = world.machines["cp-1"].state_file
+    argv = [
+        sys.executable,
+        "-m",
+        "tools.peers.talos.sync",
+        f"--state={state}",
+        f"--kubeconfig={world.plane.kubeconfig}",
+    ]
+    assert (await asyncio.to_thread(subprocess.run, argv, check=False)).returncode == 0
+    inventory: Any = await world.admin.get(INVENTORY)
+    assert not [key for key in inventory.get("data", {}) if "kube-proxy" in key]
+
+    await world.begin(target="enabled")
+    await switch_machines(world, "enabled")
+    await world.until_serves("kube-proxy")
+    await world.ask(RESTORE)
+    receipt = await world.receipt(RESTORE["id"])
+    assert (receipt["result"], receipt["message"]) == ("Done", "nothing is missing")
+    assert RESTORE["id"] not in [item["id"] for item in (await world.status())["claims"]]
 
 
 async def test_trap_8_the_service_is_asked_where_the_worker_runs(target_world: TargetWorld) -> None:

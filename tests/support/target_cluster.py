@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
@@ -356,6 +357,8 @@ async def target_world_on(
         await own.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
         workers = [{"namespace": namespace, "clusters": [{"name": CLUSTER, "talosconfig": "north-talos"}]}]
         rights = [tree for tree in chart_objects({"workers": workers}) if _is_right_of_worker(tree)]
+        if own_plane is plane:
+            await _install_policies(own, workers)
         await put_all(own, rights)
         forwarder = Forwarder(re.sub("^https://", "", plane.url))
         await forwarder.start()
@@ -380,6 +383,17 @@ async def target_world_on(
                 print(process.log.read_text()[-4000:])
             await forwarder.stop()
             await own.delete(f"/api/v1/namespaces/{namespace}")
+
+
+async def _install_policies(own: KubeClient, workers: list[Any]) -> None:
+    """The policies of the chart, on a server that is not shared: there the worker writes its own members or nothing.
+
+    The test, which plays the executor, is listed like somebody who restores a backup.
+    """
+    values = {"workers": workers, "admission": {"restorers": ["gitops-ctl:admin"]}}
+    kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ConfigMap")
+    found = [tree for tree in chart_objects(values) if tree["kind"] in kinds]
+    await put_all(own, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}}, *found])
 
 
 def _is_right_of_worker(tree: JsonObject) -> bool:

@@ -9,10 +9,11 @@ import pytest
 from gitops_ctl.cni.reading import operation_of
 from gitops_ctl.cni.worker.desk import Withdrawn
 from gitops_ctl.core.errors import ReplyLost
-from gitops_ctl.talos.machineconfig import kube_proxy_part
+from gitops_ctl.talos.machineconfig import config_hash, edited, kube_proxy_part
 from tests.support.target_cluster_fakes import (
     APPS,
     CLUSTER_PATH,
+    IMAGE,
     OPERATION_PATH,
     SYSTEM,
     WorkerWorld,
@@ -158,6 +159,30 @@ class TestApplyMode:
         world.status(OPERATION_PATH, {"receipts": []})
         assert (await performed(world, worker="worker-b"))["result"] == "Done"
         assert (world.machines["cp-1"].applies, world.machines["cp-1"].active) == (1, applied)
+
+    async def test_a_safe_difference_of_a_supplied_base_rides_along(self, world: WorkerWorld) -> None:
+        base = world.machines["cp-1"].active.replace(b"debug: false", b"debug: true")
+        folder = world.folder / "machines" / "cp-1"
+        folder.mkdir(parents=True)
+        (folder / "machineconfig.yaml").write_bytes(base)
+        world.watches["cp-1"].tree = {
+            **world.watches["cp-1"].tree,
+            "spec": {**world.watches["cp-1"].tree["spec"], "configSecretRef": {"name": "base"}},  # type: ignore[dict-item]
+        }
+        wanted = edited(base, mode="replaced", contract="v1.14", role="controlplane", image=IMAGE)
+        request = {**world.apply_request("cp-1"), "hashWanted": config_hash(wanted)}
+        world.operation(request)
+        assert (await performed(world))["result"] == "Done"
+        assert world.machines["cp-1"].active == wanted
+        assert b"debug: true" in wanted
+
+    async def test_without_a_base_only_the_kube_proxy_part_differs(self, world: WorkerWorld) -> None:
+        before = world.machines["cp-1"].active.splitlines()
+        world.operation(world.apply_request("cp-1"))
+        await performed(world)
+        after = world.machines["cp-1"].active.splitlines()
+        differing = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+        assert differing == [(b"enabled: true # on or off", b"enabled: false # on or off")]
 
     async def test_a_mode_that_the_operation_has_not_set_is_refused(self, world: WorkerWorld) -> None:
         world.operation(world.apply_request("cp-1"))
