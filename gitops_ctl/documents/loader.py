@@ -6,14 +6,14 @@ A file is cut at its document marks before anything is parsed, so that one broke
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 from gitops_ctl.core.canonical import digest
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, text_at
 from gitops_ctl.documents.charts import CHART_FILE, RENDER_FIRST
 from gitops_ctl.documents.jsontree import read_json
 from gitops_ctl.documents.pointer import pointer_of
@@ -215,7 +215,7 @@ class _Reading:
             return
         bounds = self._limits.tree
         own = self._limits.growth * len(text)
-        tree = read_tree(text, limits=replace(bounds, size=min(bounds.size, own + self._spare)))
+        tree = read_tree(text, limits=TreeLimits(bounds.depth, min(bounds.size, own + self._spare)))
         self._spare -= max(0, min(tree.size - own, self._spare))
         self.add(_Part(text, part.offset), tree)
 
@@ -242,14 +242,16 @@ class _Reading:
         self._objects += 1
         pointer = pointer_of(base)
         shaped = shape(value, nulls=nulls)
+        found = shaped.tree or {}
+        gvk, metadata = GroupVersionKind.of(found), object_at(found, "metadata")
         document = Document(
             file=self._file,
             index=self._index,
             line=line,
             blob=self._blob,
-            tree=shaped.tree or {},
-            id=ObjectId.of(shaped.tree or {}),
-            gvk=GroupVersionKind.of(shaped.tree or {}),
+            tree=found,
+            id=ObjectId(gvk.group, gvk.kind, text_at(metadata, "namespace"), text_at(metadata, "name")),
+            gvk=gvk,
             text=part.text,
             offset=part.offset,
             base=pointer,

@@ -7,6 +7,7 @@ Rules of gitops.md, sections 5.1 and 22.4: `generateName` is refused (fault S21)
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Final
 
 from gitops_ctl.api import patterns
@@ -101,16 +102,25 @@ def _identity_flaws(tree: JsonObject) -> Iterator[Flaw]:
     yield from _name_flaws(tree)
 
 
-def _form_flaws(gvk: GroupVersionKind) -> Iterator[Flaw]:
+@lru_cache(maxsize=1024)
+def _form_flaws(gvk: GroupVersionKind) -> tuple[Flaw, ...]:
     """A kind that no server can have: it could be recorded nowhere, and its path would lead to something else."""
+    flaws: list[Flaw] = []
     if not (_has_form(gvk.group, patterns.OPTIONAL_NAME, 253) and _has_form(gvk.version, patterns.LABEL, 63)):
-        yield Flaw(ErrorCode.SCHEMA, "apiVersion is not <group>/<version>, or v1", pointer="/apiVersion")
+        flaws.append(Flaw(ErrorCode.SCHEMA, "apiVersion is not <group>/<version>, or v1", pointer="/apiVersion"))
     if not _has_form(gvk.kind, patterns.KIND, 63):
-        yield Flaw(ErrorCode.SCHEMA, f"kind {patterns.MEANING[patterns.KIND]}", pointer="/kind")
+        flaws.append(Flaw(ErrorCode.SCHEMA, f"kind {patterns.MEANING[patterns.KIND]}", pointer="/kind"))
+    return tuple(flaws)
 
 
 def _has_form(text: str, pattern: str, limit: int) -> bool:
-    return len(text) <= limit and re.fullmatch(pattern.removesuffix("$"), text) is not None
+    return len(text) <= limit and _form(pattern).fullmatch(text) is not None
+
+
+@cache
+def _form(pattern: str) -> re.Pattern[str]:
+    """Compiled once: this is asked several times for each document."""
+    return re.compile(pattern.removesuffix("$"))
 
 
 def _is_path_segment(name: str) -> bool:
@@ -147,6 +157,8 @@ def _metadata_flaws(tree: JsonObject, *, nulls: tuple[str, ...]) -> Iterator[Fla
             yield Flaw(ErrorCode.SCHEMA, f"metadata.{block} is not a mapping", pointer=f"/metadata/{block}")
             continue
         for name, value in members.items():
+            if isinstance(value, str) and name not in WRITTEN_BY_CONTROLLER:
+                continue
             pointer = pointer_of(("metadata", block, name))
             if not isinstance(value, str):
                 yield _not_a_string(f"{block[:-1]} {name}", value, pointer=pointer)

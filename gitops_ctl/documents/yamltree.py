@@ -5,6 +5,7 @@ keep the last of two equal keys (faults Y01, Y05 to Y08).  A finding never ends 
 the tree that is left still tells which object the document declares.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +29,13 @@ _SCALAR_TAGS: Final[dict[str, tuple[type, ...]]] = {
     f"{_PREFIX}null": (type(None),),
 }
 _MERGE: Final = "<<"
+_SCALAR: Final = yaml.ScalarNode
+_FAR_IN: Final = re.compile(rb"^[ \t\-?:]{32}", re.MULTILINE)
+"""A line that begins 32 columns in, with blanks or with marks of block collections."""
+
+_SURELY_FLAT: Final = 100
+"""32 columns, two levels each, and a quarter of the depth in brackets are less than this depth, whatever the text."""
+
 MOST_FINDINGS: Final = 100
 """Of one document; more help nobody, and each of them needs its place."""
 
@@ -88,15 +96,25 @@ class TooDeepError(yaml.YAMLError):
 class NodeComposer(CParser):
     """Composes nodes.  A plain scalar keeps the tag `plain`: what it means is decided in the walk."""
 
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool]) -> str:
+        if kind is _SCALAR:
+            return _PLAIN if implicit[0] else _STR
+        return _MAP if kind is yaml.MappingNode else _SEQ
+
+    def descend_resolver(self, parent: yaml.Node | None, index: object) -> None:
+        """Called at each node: here nothing is counted."""
+
+    def ascend_resolver(self) -> None:
+        """As above."""
+
+
+class BoundedComposer(NodeComposer):
+    """The same, for a text that could nest deeper than allowed: the composer calls itself at each level."""
+
     def __init__(self, text: bytes, *, depth: int) -> None:
         super().__init__(text)
         self._deepest = depth
         self._depth = 0
-
-    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool] | bool) -> str:
-        if kind is yaml.ScalarNode:
-            return _PLAIN if isinstance(implicit, tuple) and implicit[0] else _STR
-        return _MAP if kind is yaml.MappingNode else _SEQ
 
     def descend_resolver(self, parent: yaml.Node | None, index: object) -> None:
         self._depth += 1
@@ -107,13 +125,24 @@ class NodeComposer(CParser):
         self._depth -= 1
 
 
+def _may_be_deep(text: bytes, *, depth: int) -> bool:
+    """Whether the text could nest deeper than that; an upper bound that two looks over the text give.
+
+    A flow collection costs a bracket.  A block collection begins in a later column than the one around it, or in the same
+    column as the mapping that it is a member of: at most two levels for each column that a line can begin in.
+    """
+    flow = text.count(b"[") + text.count(b"{")
+    return flow >= depth // 4 or _FAR_IN.search(text) is not None
+
+
 def compose(text: bytes, *, limits: TreeLimits) -> yaml.Node | None:
     """The node graph of the only document in `text`.
 
     Raises:
         yaml.YAMLError: not YAML, more than one document, or nested too deep.
     """
-    composer = NodeComposer(text, depth=limits.depth)
+    careful = limits.depth < _SURELY_FLAT or _may_be_deep(text, depth=limits.depth)
+    composer = BoundedComposer(text, depth=limits.depth) if careful else NodeComposer(text)
     try:
         node: yaml.Node | None = composer.get_single_node()
         return node
