@@ -133,9 +133,13 @@ class Carrier:
         """The pull request of this purpose: the remembered one, else the open one of the branch, else by its marker (rule 6)."""
         if self._forge is None:
             return None
-        if self.remembered.number:
-            return await self._forge.get(self.remembered.number)
         branch = self.remembered.branch or self._asked.first_branch
+        if self.remembered.number:
+            known = await self._forge.get(self.remembered.number)
+            if known.state == "open" or known.head.branch == branch:
+                return known
+            # It was given up for a branch of another name, whose pull request was not recorded, or not made.
+            return await self._open_one(branch)
         found = await self._forge.find_open(branch, base=self._desk.base_branch)
         return found or await self._find_marked()
 
@@ -168,7 +172,7 @@ class Carrier:
     async def _choose(self, pull: PullRequest | None, view: BaseView | None) -> tuple[_Seen, Decision]:
         """Look at one branch name after the other until one is ours or free."""
         first = self._asked.first_branch
-        branch = self.remembered.branch or (pull.head.branch if pull is not None else "") or first
+        branch = (pull.head.branch if pull is not None else "") or self.remembered.branch or first
         number = number_of(branch, first=first) or 1
         while number <= MOST_SUFFIX:
             branch = with_suffix(first, number)
@@ -177,6 +181,7 @@ class Carrier:
             seen = _Seen(await self._facts(branch, tip=tip, pull=pull, view=view), view, pull)
             decision = decide(seen.facts)
             self._decline(decision.declined, wanted=seen.facts.wanted)
+            log.debug("proposal looked at", branch=branch, action=decision.action.value, reason=decision.reason)
             if decision.action is not Action.NEXT_BRANCH:
                 return seen, decision
             number += 1
@@ -252,9 +257,9 @@ class Carrier:
         """Do it; the pull request as it is then, None when there is none or nothing about it changed."""
         match decision.action:
             case Action.PUSH_CREATE | Action.CREATE:
-                return await self._create(seen)
+                return await self._or_elsewhere(seen, self._create)
             case Action.PUSH_UPDATE:
-                return await self._rebuild(seen)
+                return await self._or_elsewhere(seen, self._rebuild)
             case Action.PUSH_REOPEN:
                 return await self._reopen(seen)
             case Action.UPDATE:
@@ -286,16 +291,22 @@ class Carrier:
         return await self._verified(made, head)
 
     async def _rebuild(self, seen: _Seen) -> PullRequest | None:
-        try:
-            head = await self._push(seen)
-        except PushRefused:
-            if seen.facts.tip is None:
-                raise
-            return await self._elsewhere(seen)
+        head = await self._push(seen)
         if seen.pull is None:
             return None
         updated = await self._update(seen, self._marker(seen, head))
         return await self._verified(updated, head)
+
+    async def _or_elsewhere(
+        self, seen: _Seen, work: Callable[[_Seen], Awaitable[PullRequest | None]]
+    ) -> PullRequest | None:
+        """Where our branch exists and must not be rebuilt, the change goes on under the next name."""
+        try:
+            return await work(seen)
+        except PushRefused:
+            if seen.facts.tip is None:
+                raise
+            return await self._elsewhere(seen)
 
     async def _elsewhere(self, seen: _Seen) -> PullRequest | None:
         """Where nothing may be forced, the change goes on under the next name, and the old one is closed (rule 5)."""
@@ -308,7 +319,7 @@ class Carrier:
             raise PushRefused(f"the branch {seen.facts.branch} must not be rebuilt, and {branch} is taken")
         seen.facts = replace(seen.facts, branch=branch, tip=tip)
         made = there or await self._create(seen)
-        if old is not None and self._forge is not None:
+        if old is not None and old.state == "open" and self._forge is not None:
             await self._forge.close(old, reason=f"Closed: the branch must not be rebuilt here; it goes on in {branch}.")
         return made
 

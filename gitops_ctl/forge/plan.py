@@ -10,6 +10,7 @@ from gitops_ctl.forge.model import Action, Decision, Facts, Pull, Refresh, Tip
 OPEN, MERGED, CLOSED, PENDING = "Open", "Merged", "Closed", "Pending"
 DECLINED = "DeclinedByHuman"
 MODIFIED = "ModifiedByOthers"
+DELETED = "BranchDeleted"
 REVERTED = "MergedButNotEffective"
 
 _ENDED = {
@@ -91,7 +92,9 @@ def _branch_alone(facts: Facts) -> Decision:
 def _open(facts: Facts, pull: Pull) -> Decision:
     tip = facts.tip
     if tip is None:
-        return _proceed(Action.PUSH_UPDATE)
+        # Forges close it in a moment.  One that a person opened again without its branch gets the branch again (rule 3).
+        deleted = facts.remembered.phase == OPEN and bool(facts.remembered.head) and not facts.wanted.reopen
+        return _branch_deleted() if deleted else _proceed(Action.PUSH_UPDATE)
     if not tip.ours:
         return _modified()
     return _rebuild_or(facts, tip, Action.UPDATE if pull.text_differs and pull.marked else Action.NOTHING)
@@ -156,6 +159,11 @@ def _proceed(action: Action) -> Decision:
 def _modified() -> Decision:
     message = "somebody else has commits on the branch: it is not touched any more; merge or close it by hand"
     return Decision(Action.COMMENT, "Open", MODIFIED, message)
+
+
+def _branch_deleted() -> Decision:
+    message = "a person deleted the branch: nothing is pushed; annotate the Proposal with gitops-ctl.dev/reopen-at to ask once more"
+    return Decision(Action.NOTHING, "Open", DELETED, message)
 
 
 def _declined(digests: tuple[str, ...], *, how: str = "a person has declined this content") -> Decision:

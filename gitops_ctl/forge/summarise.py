@@ -14,9 +14,9 @@ from gitops_ctl.core.redact import redact_text
 from gitops_ctl.forge.carrier import Outcome
 from gitops_ctl.forge.model import Remembered
 from gitops_ctl.forge.neutral import MergeState, Review, latest_reviews
-from gitops_ctl.forge.plan import DECLINED, MODIFIED, OPEN, REVERTED
+from gitops_ctl.forge.plan import DECLINED, DELETED, MODIFIED, OPEN, REVERTED
 
-NEEDS_A_PERSON: Final = (DECLINED, MODIFIED, REVERTED)
+NEEDS_A_PERSON: Final = (DECLINED, DELETED, MODIFIED, REVERTED)
 _FOREIGN: Final = 256
 
 

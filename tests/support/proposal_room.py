@@ -28,47 +28,36 @@ SUBJECT = {"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosCluster", "na
 TOKEN = "only-for-tests-0123456789abcdef"
 
 
+PROPOSER = {
+    "name": "gitops-ctl",
+    "email": "gitops-ctl@example.net",
+    "signingKeySecretRef": {"name": "proposer"},
+}
+
+
 @dataclass
-class Tenant:
-    """One namespace with a source, its Secrets, and the room that carries out its Proposals."""
+class Desk:
+    """What a tenant and its people do through the API server, and the room that carries out the tenant's Proposals."""
 
     admin: KubeClient
     manager: KubeClient
     namespace: str
     folder: Path
-    remote: BareRemote
-    forge: FakeForge
-    git: LocalGit
-    key: SshKey
-    plain: bool = False
-    room: ProposalRoom | None = None
-    tokens: list[str] = field(default_factory=list)
-    running: "asyncio.Task[None] | None" = None
+    room: ProposalRoom | None = field(default=None, init=False)
+    running: "asyncio.Task[None] | None" = field(default=None, init=False)
 
     def path(self, plural: str, name: str = "") -> str:
         return f"/apis/gitops-ctl.dev/v1alpha1/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
 
-    async def prepare(self) -> None:
-        """Secrets and the GitSource."""
-        await self.secret("proposer", identity=self.key.path.read_text())
-        await self.secret("forge", token=TOKEN)
-        spec: dict[str, Any] = {
-            "url": self.remote.url,
-            "ref": {"branch": "main"},
-            "proposer": {
-                "name": "gitops-ctl",
-                "email": "gitops-ctl@example.net",
-                "signingKeySecretRef": {"name": "proposer"},
-            },
+    async def source(self, **spec: Any) -> None:
+        """Make the GitSource."""
+        least = {"ref": {"branch": "main"}, "proposer": PROPOSER}
+        tree = {
+            "apiVersion": API_VERSION,
+            "kind": "GitSource",
+            "metadata": {"name": "network"},
+            "spec": {**least, **spec},
         }
-        if not self.plain:
-            spec["forge"] = {
-                "provider": "gitea",
-                "baseURL": "https://git.example.net",
-                "project": "net/fabric",
-                "credentialsSecretRef": {"name": "forge"},
-            }
-        tree = {"apiVersion": API_VERSION, "kind": "GitSource", "metadata": {"name": "network"}, "spec": spec}
         await self.admin.create(self.path("gitsources"), tree)
 
     async def secret(self, name: str, **data: str) -> None:
@@ -80,22 +69,6 @@ class Tenant:
             await self.admin.create(place, tree)
         else:
             await self.admin.patch_merge(f"{place}/{name}", {"data": encoded})
-
-    async def start(self) -> None:
-        """A manager begins."""
-
-        def adapter(_source: object, token: str, _ca: bytes | None) -> ForgeAdapter | None:
-            self.tokens.append(token)
-            return None if self.plain else self.forge
-
-        self.room = ProposalRoom(
-            self.manager,
-            git=self.git,
-            clones=CloneCache(self.folder / "cache"),
-            events=EventRecorder(self.manager, instance="tests"),
-            options=Options(allow_file=True, namespace=self.namespace, timing=TIMING, adapter=adapter),
-        )
-        self.running = asyncio.create_task(self.room.run())
 
     async def stop(self) -> None:
         """It ends in order."""
@@ -156,6 +129,46 @@ class Tenant:
         """Look again now, as a moved base would."""
         assert self.room is not None
         self.room.queue.add(NamespacedName(self.namespace, name))
+
+
+@dataclass
+class Tenant(Desk):
+    """With a bare repository on this machine and a forge in memory."""
+
+    remote: BareRemote
+    forge: FakeForge
+    git: LocalGit
+    key: SshKey
+    plain: bool = False
+    tokens: list[str] = field(default_factory=list)
+
+    async def prepare(self) -> None:
+        """Secrets and the GitSource."""
+        await self.secret("proposer", identity=self.key.path.read_text())
+        await self.secret("forge", token=TOKEN)
+        forge = {
+            "provider": "gitea",
+            "baseURL": "https://git.example.net",
+            "project": "net/fabric",
+            "credentialsSecretRef": {"name": "forge"},
+        }
+        await self.source(url=self.remote.url, **({} if self.plain else {"forge": forge}))
+
+    async def start(self) -> None:
+        """A manager begins."""
+
+        def adapter(_source: object, token: str, _ca: bytes | None) -> ForgeAdapter | None:
+            self.tokens.append(token)
+            return None if self.plain else self.forge
+
+        self.room = ProposalRoom(
+            self.manager,
+            git=self.git,
+            clones=CloneCache(self.folder / "cache"),
+            events=EventRecorder(self.manager, instance="tests"),
+            options=Options(allow_file=True, namespace=self.namespace, timing=TIMING, adapter=adapter),
+        )
+        self.running = asyncio.create_task(self.room.run())
 
 
 @asynccontextmanager

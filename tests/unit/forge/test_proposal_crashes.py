@@ -1,15 +1,18 @@
 """A crash at every I/O of the algorithm ends with one pull request, one commit and one push (forges.md, acceptance check 1)."""
 
 import random
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.forge.model import Remembered
 from tests.support.git_keys import SshKey
 from tests.support.proposals import ADD, REPLACE, Crash, Desktop
 
 Point = tuple[str, str]
+WRITES = ("push", "create", "record", "close", "put_comment", "reopen")
 
 
 @pytest.fixture(scope="module")
@@ -18,16 +21,17 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> SshKey:
 
 
 class Fuse:
-    """Lets `left` points pass and crashes at the next one; counts all of them."""
+    """Lets `left` points pass and ends the pass at the next one; counts all of them."""
 
-    def __init__(self, left: int = 10**9) -> None:
+    def __init__(self, left: int = 10**9, ends: type[Exception] = Crash) -> None:
         self.left = left
+        self.ends = ends
         self.seen: list[Point] = []
 
     def __call__(self, call: str, when: str) -> None:
         self.seen.append((call, when))
         if len(self.seen) > self.left:
-            raise Crash(f"{when} {call}")
+            raise self.ends(f"{when} {call}")
 
 
 async def points_of(desk: Desktop) -> list[Point]:
@@ -77,7 +81,7 @@ async def test_a_crash_while_a_changed_request_is_rebuilt_leaves_one_of_everythi
         return desk
 
     points = await points_of(await ready("dry"))
-    for place in range(len(points)):
+    for place in (place for place, (call, _) in enumerate(points) if call in (*WRITES, "update")):
         desk = await ready(str(place))
         await crash_at(desk, place)
         where = f"crash at {points[place]}"
@@ -106,6 +110,59 @@ async def test_a_hundred_runs_with_crashes_anywhere_end_with_one_pull_request_on
     assert len(desk.forge.pulls) == 1
     assert desk.commits_of(desk.branch) == 1
     assert len(desk.git.pushes) == 1
+
+
+async def declined_and_changed(desk: Desktop) -> dict[str, str]:
+    desk.forge.closed_by_person(1)
+    await desk.settle()
+    desk.edits = (REPLACE, ADD)
+    return {}
+
+
+async def deleted_and_asked_again(desk: Desktop) -> dict[str, str]:
+    desk.remote.delete(desk.branch)
+    await desk.settle()
+    return {"reopen": "1"}
+
+
+async def not_to_be_forced(desk: Desktop) -> dict[str, str]:
+    desk.git.refuse = lambda request: "force push is forbidden" if request.expected else ""
+    desk.edits = (REPLACE, ADD)
+    return {}
+
+
+@pytest.mark.parametrize("story", [declined_and_changed, deleted_and_asked_again, not_to_be_forced])
+@pytest.mark.parametrize("ends", [Crash, Unavailable])
+async def test_a_crash_or_an_error_on_the_way_to_the_next_name_leaves_one_open_request(
+    tmp_path: Path, key: SshKey, story: Callable[[Desktop], Awaitable[dict[str, str]]], ends: type[Exception]
+):
+    async def ready(name: str) -> tuple[Desktop, dict[str, str]]:
+        desk = Desktop.make(tmp_path / name, key=key)
+        await desk.settle()
+        return desk, await story(desk)
+
+    desk, more = await ready("dry")
+    fuse = Fuse()
+    desk.watch(fuse)
+    await desk.run(**more)
+    writes = [place for place, (call, _) in enumerate(fuse.seen) if call in WRITES]
+    assert len(writes) >= 6
+    for place in writes:
+        desk, more = await ready(str(place))
+        desk.watch(Fuse(place, ends))
+        with pytest.raises(ends):
+            await desk.run(**more)
+        desk.restart()
+        desk.watch(lambda _call, _when: None)
+        if desk.status.reopen_answered != more.get("reopen", ""):
+            await desk.run(**more)
+        await desk.settle()
+        where = f"{ends.__name__} at {fuse.seen[place]}"
+        (pull,) = desk.forge.open()
+        assert pull.head.branch == f"{desk.branch}-2", where
+        assert desk.status.number == pull.number == 2, where
+        assert desk.commits_of(pull.head.branch) == 1, where
+        assert len(desk.git.pushes) == 2, where
 
 
 async def test_without_any_memory_the_same_input_is_the_same_commit_and_finds_its_branch_again(

@@ -54,6 +54,13 @@ ROWS = [
         Action.PUSH_UPDATE,
         "Open",
     ),
+    ("open again without its branch", {"pull": OPEN}, Action.PUSH_UPDATE, "Open"),
+    (
+        "open, a person deleted the branch",
+        {"pull": OPEN, "remembered": Remembered(phase="Open", head=OURS)},
+        Action.NOTHING,
+        "BranchDeleted",
+    ),
     ("open, foreign tip", {"tip": FOREIGN, "pull": OPEN}, Action.COMMENT, "ModifiedByOthers"),
     ("closed, same content", {"tip": CURRENT, "pull": CLOSED}, Action.NOTHING, "DeclinedByHuman"),
     (
