@@ -4,7 +4,7 @@ There is no second method behind it.  Where the splice could touch anything else
 by hand.  Old and new text are read and compared after each edit: nothing but the wanted member may differ.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -91,8 +91,8 @@ def splice_with_notes(text: bytes, edits: Sequence[Edit]) -> Spliced:
         SpliceRefused: as for `splice`.
     """
     editor = _Editor(open_level(read_text(text)))
-    for edit in edits:
-        editor.make(edit)
+    for group in _groups(edits):
+        editor.make(group)
     return Spliced(editor.file.text.encoded(), tuple(dict.fromkeys(editor.notes)))
 
 
@@ -164,30 +164,46 @@ def _read(level: Level, document: int, steps: tuple[str, ...]) -> Found:
     return ABSENT if node is None else reader.value(node)
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """An edit with what it does to its text."""
+
+    edit: Edit
+    step: Step
+
+
 @dataclass(slots=True)
 class _Editor:
-    """Makes edits one by one."""
+    """Makes edits group by group."""
 
     file: Level
     notes: list[str] = field(default_factory=list)
     _added: dict[_Address, list[str]] = field(default_factory=dict)
 
-    def make(self, edit: Edit) -> None:
-        way = _address(edit.document, edit.pointer, edit.inner)
+    def make(self, edits: Sequence[Edit]) -> None:
+        """Make edits that do not touch each other; of one text."""
+        way = _address_of(edits[0])
         levels = _descend(self.file, way)
-        document, steps = way[-1]
-        step = self._step(levels[-1], edit, way)
-        if not step.changes:
-            return
-        changes = step.changes
+        made = [_Made(edit, self._step(levels[-1], edit, _address_of(edit))) for edit in edits]
+        made = [one for one in made if one.step.changes]
+        if len(made) > 1 and _overlap(made):
+            for edit in edits:
+                self.make((edit,))
+        elif made:
+            self._carry_out(levels, made, way)
+
+    def _carry_out(self, levels: tuple[Level, ...], made: Sequence[_Made], way: _Address) -> None:
+        changes = tuple(change for one in made for change in one.step.changes)
         for level in reversed(levels[1:]):
             changes = level.lifted(changes)
         changed = open_level(self.file.text.changed(changes))
-        _require_only_change(levels, _descend(changed, way), way=way, at=step.at, edit=edit)
+        _require_only_changes(levels, _descend(changed, way), way=way, made=made)
         self.file = changed
-        self.notes += step.notes
-        if edit.op == "add":
-            self._added.setdefault((*way[:-1], (document, steps[:-1])), []).append(steps[-1])
+        for one in made:
+            self.notes += one.step.notes
+            document, steps = _address_of(one.edit)[-1]
+            if one.edit.op == "add":
+                self._added.setdefault((*way[:-1], (document, steps[:-1])), []).append(steps[-1])
 
     def _step(self, level: Level, edit: Edit, way: _Address) -> Step:
         document, steps = way[-1]
@@ -214,6 +230,10 @@ def _require_before(edit: Edit, found: Found) -> None:
         raise SpliceRefused("FromMismatch", f"{edit.pointer} no longer has the value that the edit was made for")
 
 
+def _address_of(edit: Edit) -> _Address:
+    return _address(edit.document, edit.pointer, edit.inner)
+
+
 def _address(document: int, pointer: str, inner: Sequence[Inner]) -> _Address:
     places = [(document, pointer), *((one.document, one.pointer) for one in inner)]
     for _, place in places:
@@ -232,26 +252,27 @@ def _descend(level: Level, way: _Address) -> tuple[Level, ...]:
 _TEXT: Shape = ("the text inside",)
 
 
-def _require_only_change(
-    old: Sequence[Level], new: Sequence[Level], *, way: _Address, at: tuple[str, ...], edit: Edit
-) -> None:
-    """Both versions hold the same, but for the one member (13.2, step 6)."""
+def _require_only_changes(old: Sequence[Level], new: Sequence[Level], *, way: _Address, made: Sequence[_Made]) -> None:
+    """Both versions hold the same, but for the members that were meant (13.2, step 6)."""
     for before, after, (document, steps) in zip(old[:-1], new[:-1], way[:-1], strict=True):
         _require_same_others(before, after, document)
-        masked = (_with(level.roots[document], steps, _TEXT) for level in (before, after))
+        masked = (_with(level.roots[document], {steps: _TEXT}) for level in (before, after))
         if next(masked) != next(masked):
             raise _other_change()
     document = way[-1][0]
     _require_same_others(old[-1], new[-1], document)
-    before_root, after_root = old[-1].roots[document], new[-1].roots[document]
-    if edit.op == "remove":
-        same = shape(after_root) == _with(before_root, at, None)
-    elif edit.op == "add":
-        same = _with(after_root, at, None) == shape(before_root) and _holds(new[-1], document, at, edit, strictly=True)
-    else:
-        node = new[-1].trail(document, at)[-1]
-        same = shape(after_root) == _with(before_root, at, shape(node)) and _holds(new[-1], document, at, edit)
-    if not same:
+    was: dict[tuple[str, ...], Shape | None] = {}
+    now: dict[tuple[str, ...], Shape | None] = {}
+    for one in made:
+        if one.edit.op == "add":
+            now[one.step.at] = None
+        elif one.edit.op == "remove":
+            was[one.step.at] = None
+        else:
+            was[one.step.at] = shape(new[-1].trail(document, one.step.at)[-1])
+    if _with(old[-1].roots[document], was) != _with(new[-1].roots[document], now):
+        raise _other_change()
+    if not all(_holds(new[-1], document, one) for one in made if one.edit.op != "remove"):
         raise _other_change()
 
 
@@ -261,17 +282,57 @@ def _require_same_others(before: Level, after: Level, document: int) -> None:
         raise _other_change()
 
 
-def _holds(level: Level, document: int, at: tuple[str, ...], edit: Edit, *, strictly: bool = False) -> bool:
-    found = _read(level, document, at)
-    if isinstance(found, Absent) or isinstance(edit.after, Absent):
+def _holds(level: Level, document: int, made: _Made) -> bool:
+    """A new member has exactly the value that was asked for; a replaced one may keep the quotes of the old one."""
+    found, wanted = _read(level, document, made.step.at), made.edit.after
+    if isinstance(found, Absent) or isinstance(wanted, Absent):
         return False
-    if strictly:
-        return canonical_json(found) == canonical_json(edit.after)
-    return means_the_same(found, edit.after)
+    if made.edit.op == "add":
+        return canonical_json(found) == canonical_json(wanted)
+    return means_the_same(found, wanted)
 
 
-def _with(root: Node, at: tuple[str, ...], instead: Shape | None) -> Shape | None:
-    return shape_with(root, at, instead) if at else instead
+def _with(root: Node, others: Mapping[tuple[str, ...], Shape | None]) -> Shape | None:
+    return others[()] if () in others else shape_with(root, others)
+
+
+def _groups(edits: Sequence[Edit]) -> Iterator[Sequence[Edit]]:
+    """Edits in a row that can be made at once: the text is read once for each group."""
+    group: list[Edit] = []
+    for edit in edits:
+        if group and not all(_is_apart(edit, other) for other in group):
+            yield group
+            group = []
+        group.append(edit)
+    if group:
+        yield group
+
+
+def _is_apart(one: Edit, other: Edit) -> bool:
+    """Whether two edits of one text have nothing to do with each other."""
+    mine, theirs = _address_of(one), _address_of(other)
+    if "remove" in (one.op, other.op) or mine[:-1] != theirs[:-1] or mine[-1][0] != theirs[-1][0]:
+        return False
+    paths = (mine[-1][1], theirs[-1][1])
+    if any(
+        edit.op == "add" and path and (path[-1].isdecimal() or path[-1] == "-")
+        for edit, path in zip((one, other), paths, strict=True)
+    ):
+        return False
+    shorter = min(map(len, paths))
+    return paths[0][:shorter] != paths[1][:shorter]
+
+
+def _overlap(made: Sequence[_Made]) -> bool:
+    """Whether two edits change the same line, or add members of different mappings at the same line."""
+    lines: list[int] = []
+    parents: dict[int, tuple[str, ...]] = {}
+    for one in made:
+        for change in one.step.changes:
+            lines += range(change.first, change.last)
+            if change.first == change.last and parents.setdefault(change.first, one.step.at[:-1]) != one.step.at[:-1]:
+                return True
+    return len(set(lines)) != len(lines)
 
 
 def _other_change() -> SpliceRefused:

@@ -4,7 +4,7 @@ The pure-Python parser is used, because its marks count characters of the text (
 to take a tab before a comment, as every other parser does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -124,13 +124,15 @@ def shape(node: Node) -> Shape:
     return (*_head(node), below)
 
 
-def shape_with(node: Node, at: tuple[str, ...], instead: Shape | None) -> Shape:
-    """The shape that `node` has when the one at the path `at` (not empty) has the shape `instead`; None: is not there."""
+def shape_with(node: Node, others: Mapping[tuple[str, ...], Shape | None]) -> Shape:
+    """The shape that `node` has when those at the paths of `others` (not empty) have other shapes; None: are not there."""
+    by_step: dict[str, dict[tuple[str, ...], Shape | None]] = {}
+    for path, other in others.items():
+        by_step.setdefault(path[0], {})[path[1:]] = other
     below: list[tuple[Shape | None, Shape]] = []
     for step, key, member in node.members:
-        kept: Shape | None = shape(member)
-        if step == at[0]:
-            kept = instead if len(at) == 1 else shape_with(member, at[1:], instead)
+        inside = by_step.get(step) if step is not None else None
+        kept = shape(member) if inside is None else inside[()] if () in inside else shape_with(member, inside)
         if kept is not None:
             below.append((None if key is None else shape(key), kept))
     return (*_head(node), tuple(below))

@@ -48,9 +48,10 @@ class SpliceText:
         return ((_BOM if self.mark else "") + self.text.replace("\n", self.newline)).encode()
 
     def changed(self, changes: Iterable[Change]) -> "SpliceText":
-        """The text with changes that do not overlap."""
+        """The text with changes that do not overlap; of two at the same line the first one comes first."""
         lines = list(self.lines)
-        for change in sorted(changes, key=lambda change: (change.first, change.last), reverse=True):
+        placed = sorted(enumerate(changes), key=lambda one: (one[1].first, one[1].last, one[0]), reverse=True)
+        for _, change in placed:
             lines[change.first : change.last] = change.lines
         return replace(self, lines=tuple(lines))
 

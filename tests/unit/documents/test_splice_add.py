@@ -170,3 +170,14 @@ def test_a_key_that_is_only_commented_out_is_inserted_and_mentioned():
     done = splice_with_notes(old.encode(), [new("/x", 10)])
     assert changed_lines(old, done.text.decode()) == ["+ x: 10"]
     assert done.notes == tuple(f'line {line} holds "x" as a comment; it stays' for line in (2, 3, 4))
+
+
+def test_members_of_different_mappings_at_the_end_of_a_file_do_not_mix():
+    old = "a: 1\nm:\n  b: 2\n"
+    expected = "a: 1\nm:\n  b: 2\n  x: 3\nz: 4\n"
+    assert edited(old, new("/z", 4), new("/m/x", 3)) == expected
+    assert edited(old, new("/m/x", 3), new("/z", 4)) == expected
+
+
+def test_two_scalars_of_one_line_are_replaced():
+    assert edited("m: {a: 1, b: 2}\nc: 3\n", put("/m/a", 4), put("/m/b", 5), put("/c", 6)) == "m: {a: 4, b: 5}\nc: 6\n"

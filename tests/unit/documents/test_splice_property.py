@@ -238,3 +238,35 @@ def test_the_quick_reader_sees_what_the_careful_one_sees(text):
     ]
     assert seen[0] == seen[1]
     assert [shape(root) for root in careful] == [shape(root) for root in quick]
+
+
+@RUNS
+@given(yaml_texts(), st.data())
+def test_edits_at_once_are_the_edits_one_after_the_other(text, data):
+    old = text.encode()
+    trees = documents_of(old)
+    spots = [(n, at, value) for n, tree in enumerate(trees) for at, value in places(tree)]
+    edits = []
+    for number in range(data.draw(st.integers(2, 5))):
+        document, at, value = data.draw(st.sampled_from(spots))
+        if isinstance(value, dict):
+            name = data.draw(st.sampled_from(("new", "newer", "k8sServicePort", "kubeProxyReplacement")))
+            after = data.draw(st.sampled_from((number, {"in": number})))
+            edits.append(Edit(document, pointer_of((*at, name)), "add", after=after))
+        else:
+            edits.append(Edit(document, pointer_of(at), "replace", after=f"other {number}"))
+    one_by_one: bytes | str = old
+    for edit in edits:
+        try:
+            one_by_one = splice(one_by_one, [edit])
+        except SpliceRefused as refused:
+            one_by_one = refused.reason
+            break
+    try:
+        at_once: bytes | str = splice(old, edits)
+    except SpliceRefused as refused:
+        at_once = refused.reason
+    assert isinstance(at_once, bytes) == isinstance(one_by_one, bytes)
+    if isinstance(at_once, bytes):
+        assert documents_of(at_once) == documents_of(one_by_one)
+        assert sorted(lines_of(at_once)) == sorted(lines_of(one_by_one))
