@@ -358,7 +358,7 @@ async def target_world_on(
         workers = [{"namespace": namespace, "clusters": [{"name": CLUSTER, "talosconfig": "north-talos"}]}]
         rights = [tree for tree in chart_objects({"workers": workers}) if _is_right_of_worker(tree)]
         if own_plane is plane:
-            await _install_policies(own, workers)
+            await _install_policy(own, workers)
         await put_all(own, rights)
         forwarder = Forwarder(re.sub("^https://", "", plane.url))
         await forwarder.start()
@@ -385,14 +385,14 @@ async def target_world_on(
             await own.delete(f"/api/v1/namespaces/{namespace}")
 
 
-async def _install_policies(own: KubeClient, workers: list[Any]) -> None:
-    """The policies of the chart, on a server that is not shared: there the worker writes its own members or nothing.
+async def _install_policy(own: KubeClient, workers: list[Any]) -> None:
+    """The policy about statuses, on a server that is not shared: there the worker writes its own members or nothing.
 
     The test, which plays the executor, is listed like somebody who restores a backup.
     """
     values = {"workers": workers, "admission": {"restorers": ["gitops-ctl:admin"]}}
-    kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ConfigMap")
-    found = [tree for tree in chart_objects(values) if tree["kind"] in kinds]
+    names = ("gitops-ctl-switch-records", "gitops-ctl-admission")
+    found = [tree for tree in chart_objects(values) if tree["metadata"]["name"] in names]
     await put_all(own, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}}, *found])
 
 
