@@ -343,7 +343,7 @@ def _configuration(folder: GiteaFolder, *, static: Path, server: Mapping[str, st
             "LFS_START_SERVER": "false",
             **server,
         },
-        "database": {"DB_TYPE": "sqlite3", "PATH": str(folder.path / "data" / "gitea.db")},
+        "database": {"DB_TYPE": "sqlite3", "PATH": str(folder.path / "data" / "gitea.db"), "DB_RETRIES": "1"},
         "security": {"INSTALL_LOCK": "true", **_secrets(folder)},
         "service": {"DISABLE_REGISTRATION": "true"},
         "webhook": {"ALLOWED_HOST_LIST": "loopback"},
