@@ -118,6 +118,9 @@ class Live:
         self.started = self.now + timedelta(seconds=5)
         self.agents_run = "replaced" if self.value in ("true", "strict") else "enabled"
 
+    def tick(self) -> None:
+        """Nothing happens by itself here."""
+
     # -- what is seen ------------------------------------------------------------------------------------------------
 
     def observed(self, *, request: str, mode: str, probe: str = "") -> Tree:

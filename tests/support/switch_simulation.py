@@ -148,11 +148,12 @@ class World:
     api: ApiServer
     plan: FaultPlan
     rules: Rules
-    live: Live
+    live: Any
     git: Git
     clock: LoopClock = field(default_factory=LoopClock)
     executor: "Executor | None" = None
-    worker: "Worker | None" = None
+    worker: "Process | None" = None
+    make_worker: "Callable[[World], Process] | None" = None
     deaths: int = 0
     _server_back_s: float = 0.0
 
@@ -224,7 +225,7 @@ class World:
             self.executor = Executor(self)
             self.executor.start()
         if self.worker is None or self.worker.dead:
-            self.worker = Worker(self)
+            self.worker = (self.make_worker or Worker)(self)
             self.worker.start()
 
     async def stop(self) -> None:
@@ -244,6 +245,7 @@ class World:
         while True:
             await asyncio.sleep(1.0)
             self.live.now = self.clock.wall()
+            self.live.tick()
             if self.rules.broken or self.live.broken:
                 raise Broken("\n".join([*self.rules.broken, *self.live.broken][:5]))
             for process in (self.executor, self.worker):
@@ -303,6 +305,9 @@ class Process:
         client: Any = direct_client(world.api, component=name, clock=world.clock, point=point)
         client._exchange._streams = FaultyStreams(world.api, world.plan, late_s=LATE_S)
         self.client: KubeClient = client
+
+    def start(self) -> None:
+        raise NotImplementedError
 
     async def end(self) -> None:
         for task in self._tasks:
@@ -385,7 +390,7 @@ def first_store(target: str) -> Snapshot:
             "apiVersion": ICHOR_API_VERSION,
             "kind": "TalosMachine",
             "metadata": {"name": name, "namespace": NAMESPACE},
-            "spec": {"clusterRef": {"name": CLUSTER}, "address": "192.0.2.1", "role": role},
+            "spec": {"clusterRef": {"name": CLUSTER}, "address": f"{name}.example.net", "role": role},
         }
         send("POST", f"{API}/talosmachines", body)
     ours = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}"
@@ -436,5 +441,6 @@ def new_world(snapshot: Snapshot, *, target: str, plan: FaultPlan, seed: int) ->
 
 
 def _plain(cni: Tree) -> Tree:
+    known = {name: value for name, value in cni.items() if name != "observedAt"}
     consumed = {name: value for name, value in cni.get("consumedConsent", {}).items() if name != "operationUID"}
-    return {**cni, "consumedConsent": consumed} if consumed else cni
+    return {**known, "consumedConsent": consumed} if consumed else known

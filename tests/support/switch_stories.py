@@ -5,10 +5,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from gitops_ctl.cni.model import Mode
 from tests.doubles.apiserver.api import Snapshot
 from tests.support.simulation import Broken
 from tests.support.simulation_faults import Fault, FaultPlan, IoPoint, Kind, faults_at
 from tests.support.simulation_loop import run_virtually
+from tests.support.switch_scripted import RealWorker, Scripted
 from tests.support.switch_simulation import NAMESPACE, REST_S, World, first_store, new_world
 
 Play = Callable[[World], Awaitable[None]]
@@ -21,6 +23,7 @@ class Story:
     name: str
     target: str
     play: Play
+    real_worker: bool = False
 
 
 async def to_replaced(world: World) -> None:
@@ -104,6 +107,8 @@ STORIES = (
     Story("lost apply", "replaced", lost_apply),
     Story("cancelled", "replaced", cancelled),
     Story("there and back", "replaced", there_and_back),
+    Story("to replaced, real worker", "replaced", to_replaced, real_worker=True),
+    Story("to enabled, real worker", "enabled", to_enabled, real_worker=True),
 )
 
 
@@ -170,6 +175,9 @@ class Explorer:
 
     async def _play(self, plan: FaultPlan, store: Snapshot) -> dict[str, Any]:
         world = new_world(store, target=self.story.target, plan=plan, seed=20)
+        if self.story.real_worker:
+            world.live = Scripted(world.api, Mode(self.story.target).other.value)
+            world.make_worker = RealWorker
         plan.armed = True
         try:
             await world.start()

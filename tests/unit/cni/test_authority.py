@@ -79,7 +79,7 @@ async def test_a_consent_by_somebody_without_the_verb_introduces_nothing(bench: 
     assert (await bench.reader.of(await bench.live())).introduced is None
 
 
-async def test_X03_a_void_consent_introduces_nothing_and_says_why(bench: Bench) -> None:
+async def test_a_void_consent_introduces_nothing_and_says_why(bench: Bench) -> None:
     [document] = bench.git.documents().documents
     bench.publish(provenance=Provenance(void={(document.id, CONSENT): "the key of network-author is revoked"}))
     found = await bench.reader.of(await bench.live())

@@ -64,7 +64,7 @@ def test_a_request_carries_the_hashes_that_were_judged() -> None:
     assert request["id"].startswith("replaced/5-switch-machines/cp-1#")
 
 
-def test_P04_a_lost_reply_is_settled_by_reading_back_and_asked_once_more_under_a_new_id() -> None:
+def test_promise_04_a_lost_reply_is_settled_by_reading_back_and_asked_once_more_under_a_new_id() -> None:
     bench = make_bench("replaced")
     bench.live.machines["cp-1"].loses = 1
     bench.live.change_cni("true")

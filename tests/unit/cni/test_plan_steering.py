@@ -145,7 +145,7 @@ def test_a_field_that_names_the_other_mode_later_changes_nothing_of_the_operatio
     assert bench.operations[next(iter(bench.operations))]["status"]["phase"] == "Succeeded"
 
 
-def test_X03_a_revision_that_is_refused_later_stops_new_requests_and_undoes_nothing() -> None:
+def test_X01_a_revision_that_is_refused_later_stops_new_requests_and_undoes_nothing() -> None:
     bench = make_bench("replaced").start_machines()
     known = bench.authority
     bench.authority = replace(known, revision="", why="the accepted commit itself is refused now", steering=Steering())
