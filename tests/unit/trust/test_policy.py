@@ -16,6 +16,7 @@ from gitops_ctl.trust.globs import Glob
 from gitops_ctl.trust.keys import Owner, OwnerKind, TrustedKey
 from gitops_ctl.trust.openpgp import CertificateRefused, load_certificate
 from gitops_ctl.trust.policy import load_policy, policy_digest
+from gitops_ctl.trust.rulebook import POLICY_KIND, PolicyRule, RuleIndex
 from tests.support.git_keys import GpgHome, GpgKey, SshKey
 from tests.support.trust import DEFAULT_RULES, POLICY_PATH, Team, person, policy_text, ssh_line
 from tests.support.trust_software import SoftKey
@@ -271,3 +272,23 @@ def test_a_rule_by_kind_matches_documents_of_that_kind_only(team: Team) -> None:
     sync = GroupKind("gitops-ctl.dev", "Sync")
     assert policy.rule_for(path="x.yaml", verb="edit", kind=sync) is not None
     assert policy.rule_for(path="x.yaml", verb="edit", kind=GroupKind("", "ConfigMap")) is None
+
+
+PATTERNS = st.lists(st.sampled_from(["a", "b", "ab", "*", "a*", "?", "**"]), min_size=1, max_size=4).map("/".join)
+PATHS = st.lists(st.sampled_from(["a", "b", "ab", "abc"]), min_size=1, max_size=4).map("/".join)
+
+
+@pytest.mark.property
+@given(st.lists(st.tuples(st.lists(PATTERNS, min_size=1, max_size=3), st.booleans()), max_size=8), PATHS)
+def test_the_first_rule_that_matches_is_found_by_folders_as_by_asking_each(
+    wanted: list[tuple[list[str], bool]], path: str
+) -> None:
+    rules = [
+        PolicyRule(number, tuple(Glob(each) for each in patterns), None, frozenset({"edit", "delete"}), ("r",))
+        if by_path
+        else PolicyRule(number, None, frozenset({POLICY_KIND}), frozenset({"edit"}), ("r",))
+        for number, (patterns, by_path) in enumerate(wanted, start=1)
+    ]
+    for verb, kind in (("edit", None), ("edit", POLICY_KIND), ("delete", None), ("merge", None)):
+        asked_each = next((rule for rule in rules if rule.matches(path=path, verb=verb, kind=kind)), None)
+        assert RuleIndex(rules).first(path=path, verb=verb, kind=kind) is asked_each
