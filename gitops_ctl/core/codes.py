@@ -84,6 +84,7 @@ class ErrorCode(enum.Enum):
         "remove it: a GitSource is created by bootstrap, not from its own repository",
     )
     MISPLACED = Entry(1027, "misplaced", "DocumentInvalid", "move the document to the folder that its kind needs")
+    CHECK_ENDED = Entry(1028, "check-ended", "CheckEnded", "make the change of the pull request smaller")
 
     # 11xx: history and authority
     UNSIGNED = Entry(1101, "unsigned", "Unsigned", "sign the commit and push again")

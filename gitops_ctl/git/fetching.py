@@ -28,6 +28,7 @@ from gitops_ctl.git.url import GitUrl, parse_url
 MIB: Final = 1024 * 1024
 MAX_REF_CHARACTERS: Final = 250
 
+_FOLDERS: Final[dict[str, str]] = {"branch": "heads/", "tag": "tags/", "pull": ""}
 _NOT_IN_A_REF: Final = re.compile(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|^@$")
 
 _ERRORS: Final[dict[str, type[GitopsError]]] = {
@@ -78,13 +79,13 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """One branch or one tag, by its short name.
+    """One branch or one tag, by its short name; or the head of a pull request, by the name that the forge gives it (`pull/7/head`).
 
     Raises:
         Refused: REF_NOT_FOUND, no server can have a ref of this name; globs and revision expressions are such names.
     """
 
-    kind: Literal["branch", "tag"]
+    kind: Literal["branch", "tag", "pull"]
     name: str
 
     def __post_init__(self) -> None:
@@ -96,7 +97,7 @@ class Ref:
 
     @property
     def full(self) -> str:
-        return f"refs/{'heads' if self.kind == 'branch' else 'tags'}/{self.name}"
+        return f"refs/{_FOLDERS[self.kind]}{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class FetchRequest:
         return cls(
             url=parse_url(text_at(tree, "url"), allow_file=bool_at(tree, "allowFile")),
             repository=Path(text_at(tree, "repository")),
-            ref=Ref("tag" if text_at(tree, "ref", "kind") == "tag" else "branch", text_at(tree, "ref", "name")),
+            ref=_ref(text_at(tree, "ref", "kind"), text_at(tree, "ref", "name")),
             known=text_at(tree, "known") or None,
             credentials=Credentials(**{name: text_at(credentials, name) for name in Credentials.__slots__})
             if credentials
@@ -164,6 +165,14 @@ class FetchRequest:
             ),
             shallow_only=bool_at(tree, "shallowOnly"),
         )
+
+
+def _ref(kind: str, name: str) -> Ref:
+    match kind:
+        case "tag" | "pull":
+            return Ref(kind, name)
+        case _:
+            return Ref("branch", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ OURS = {
     *("TokenRejected", "ForbiddenOrMissing", "RepositoryUnavailable", "RedirectRefused", "AnswerRefused"),
     *("ForgeUnavailable", "ForgeRateLimited", "ForgeRefused", "PullRequestExists", "NoDifference"),
     *("HeadMissing", "BaseMissing", "NotOffered"),
+    "CheckEnded",
     *(
         "MachineUnreachable",
         "MachineCertificateRefused",
