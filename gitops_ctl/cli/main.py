@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "events": ("gitops_ctl.cli.events:events", "Show what happened to sources and syncs."),
     "explain": ("gitops_ctl.cli.explain:explain", "Say where an object comes from, or what an error code means."),
     "manager": ("gitops_ctl.cli.manager:manager", "Run the controllers."),
+    "propose": ("gitops_ctl.cli.propose:propose", "Ask once more for a pull request that was declined or reverted."),
     "reconcile": ("gitops_ctl.cli.control:reconcile", "Ask for a pass now."),
     "report": ("gitops_ctl.cli.report:report", "Write a self-contained HTML page of the present state."),
     "resume": ("gitops_ctl.cli.control:resume", "Let a suspended source or sync go on."),

@@ -227,19 +227,25 @@ class ProposalController:
         return ""
 
     def _newer(self, proposal: Proposal, tree: JsonObject) -> tuple[JsonObject, ...]:
-        """Younger Proposals of the same purpose for the same source: one pull request for each purpose."""
-        mine = _age(tree)
-        spec = proposal.spec
+        """Younger Proposals of the same purpose for the same repository, however its address is spelt (fault P06)."""
+        mine, spec = _age(tree), proposal.spec
+        repository = self._repository(proposal.metadata.namespace, spec.source_ref.name)
         return tuple(
             other
             for other in self._all()
             if text_at(other, "metadata", "namespace") == proposal.metadata.namespace
-            and text_at(other, "spec", "sourceRef", "name") == spec.source_ref.name
             and text_at(other, "spec", "reason") == spec.reason
             and list_at(other, "spec", "changes")
             and not text_at(other, "metadata", "deletionTimestamp")
             and _age(other) > mine
+            and self._repository(proposal.metadata.namespace, text_at(other, "spec", "sourceRef", "name")) == repository
         )
+
+    def _repository(self, namespace: str, name: str) -> str:
+        """What a source's repository is called, whichever source names it; the source's own name while it is not known."""
+        tree = self._source(NamespacedName(namespace, name))
+        url = text_at(tree, "spec", "url") if tree is not None else ""
+        return repository_key(url) if url else name
 
     def _is_taken_over(self, proposal: Proposal, tree: JsonObject, ended: Ended) -> bool:
         """Whether a younger one goes on with the same branch: then this one touches nothing."""
@@ -412,6 +418,12 @@ class ProposalController:
             return poll
         left = (from_rfc3339(proposal.spec.expires) - self._ports.clock.wall()).total_seconds()
         return min(poll, max(left, 0.0)) if left > 0 else poll
+
+
+def repository_key(url: str) -> str:
+    """The same text for every spelling of a repository's address: https or ssh, with or without `.git` and closing slash."""
+    place = parse_url(url, allow_file=True)
+    return f"{place.host}{place.path.removesuffix('/').removesuffix('.git')}"
 
 
 def _newest(shown: JsonObject, stored: JsonObject) -> JsonObject:

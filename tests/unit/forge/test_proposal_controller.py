@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gitops_ctl.documents.splice import Edit
+from gitops_ctl.forge.controller import repository_key
 from gitops_ctl.forge.errors import ForbiddenOrMissing, RateLimited, TokenRejected
 from gitops_ctl.kube.config import ClusterConfig
 from gitops_ctl.kube.transport import KubeClient
@@ -207,6 +208,38 @@ async def test_a_younger_one_with_another_subject_closes_the_older_pull_request(
     await lab.until_reason("Open", name="second")
     await lab.until_reason("Superseded", name="first")
     assert [pull.number for pull in lab.forge.open()] == [2]
+
+
+async def test_P06_two_spellings_of_one_repository_do_not_fight(lab: Tenant):
+    await lab.ask("first")
+    await lab.until_reason("Open", name="first")
+    await until(lambda: _now_differs(lab), what="a second passes")
+    source = await lab.admin.get(lab.path("gitsources", "network"))
+    spec = {**source["spec"], "url": f"{lab.remote.url}/"}
+    tree = {"apiVersion": source["apiVersion"], "kind": "GitSource", "metadata": {"name": "same"}, "spec": spec}
+    await lab.admin.create(lab.path("gitsources"), tree)
+    await lab.ask("second", source="same", changes=(REPLACE, ADD))
+    await lab.until_reason("Open", name="second")
+    lab.wake("first")
+    await lab.until_reason("Superseded", name="first")
+    for name in ("first", "second"):
+        lab.wake(name)
+    assert len(lab.forge.open()) == 1
+    assert len(lab.git.pushes) == 2
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://git.example.net/net/fabric",
+        "https://git.example.net/net/fabric.git",
+        "https://GIT.example.net:443/net/fabric.git/",
+        "ssh://git@git.example.net/net/fabric.git",
+        "ssh://git@git.example.net:22/net/fabric",
+    ],
+)
+def test_P06_every_spelling_of_an_address_is_one_repository(url: str):
+    assert repository_key(url) == "git.example.net/net/fabric"
 
 
 @pytest.mark.parametrize(
