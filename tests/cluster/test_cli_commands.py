@@ -193,6 +193,10 @@ async def test_events_shows_the_newest_last_and_only_those_of_our_kinds(world: P
 async def test_a_suspended_sync_applies_nothing_until_it_is_resumed(world: Product, desk: Desk) -> None:
     done = await desk("suspend", "gsync/site")
     assert (done.code, done.out) == (0, f"Sync/{world.namespace}/site suspended\n")
+    asked = await desk("reconcile", "gsync/site")
+    assert asked.code == 0
+    assert f"note: Sync/{world.namespace}/site is suspended, so nothing was fetched or applied" in asked.out
+    assert "those of the last pass" in (await desk("status")).out
     await world.until_reason("Suspended", sync="site")
     commit = world.push({"site/base.yaml": config_map("base", "2")})
     await world.until_accepted(commit)

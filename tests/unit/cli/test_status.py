@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitops_ctl.cli import main
-from gitops_ctl.cli.explain import Owner, declared, last_apply, owner_of
+from gitops_ctl.cli.explain import Owner, _state, declared, last_apply, owner_of
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC, parse_named
 from gitops_ctl.cli.output import Format
 from gitops_ctl.cli.status import _write, summary_of
@@ -171,3 +171,21 @@ def test_explain_knows_every_code_by_number_and_by_slug(what: str, capsys: pytes
     assert capsys.readouterr().out == (
         f"FACT     VALUE\ncode     GC1003\nslug     duplicate-key\nreason   {code.reason}\nfix      {code.fix}\n"
     )
+
+
+def test_explain_says_when_a_status_lists_a_part_of_what_is_held_and_how_many_fields_differ() -> None:
+    drifted = {
+        "object": "ConfigMap/lab/b",
+        "change": "Changed",
+        "pointers": ["/data/x"],
+        "more": 7,
+        "manager": "kubectl",
+    }
+    tree: JsonObject = {"status": {"counts": {"held": 60}, "held": [{"object": "ConfigMap/lab/a"}], "drift": [drifted]}}
+    other = ObjectId("", "ConfigMap", "lab", "c")
+    assert _state(tree, other) == {
+        "drift": "none reported",
+        "held": "not known: the status lists 1 of 60 held objects",
+    }
+    assert _state(tree, ObjectId("", "ConfigMap", "lab", "b")) == {"drift": "Changed /data/x and 7 more fields kubectl"}
+    assert _state({"status": {"counts": {"held": 0}}}, other) == {"drift": "none reported"}
