@@ -47,6 +47,10 @@ from gitops_ctl.cni.steps import (
 from gitops_ctl.cni.steps_cni import await_cni, preflight, verify_cni
 from gitops_ctl.cni.steps_machines import resumed, switch_machines
 from gitops_ctl.cni.steps_objects import probe, remove, restore
+from gitops_ctl.core.conditions import cut
+
+_LONGEST: Final = 1700
+"""Characters of what happened, so that what to do still fits into the condition."""
 
 Judge = Callable[[View, Observed], Outcome]
 
@@ -338,7 +342,7 @@ def _paused(world: World, operation: Operation, said: Said) -> State:
     if state.phase is Phase.PAUSED:
         return state
     hint = messages.resume_hint(world.cluster, (state.steering or Steering()).resume)
-    message = f"step {state.step} failed: {said.message}; {hint}"
+    message = f"step {state.step} failed: {cut(said.message, limit=_LONGEST)}; {hint}"
     kept = _without_unclaimed(world, operation)
     return replace(kept, phase=Phase.PAUSED, clocks=(), said=Said(said.reason, message), noted="")
 

@@ -5,6 +5,7 @@ wave are looked at when all of it is applied, and the next one begins when all h
 for each machine.  A machine is asked for with exactly the hashes that were judged; the worker refuses when it finds others.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +18,7 @@ GATES = {"api": 2, "services": 5, "node": 5}
 """Minutes for each check on every machine (section 7.6)."""
 
 CONTROL_PLANE_GATES = {"proxy": 2, "manifest": 2, "static-pods": 5}
+_REASON = re.compile(r"[A-Z][A-Za-z0-9]{1,62}")
 _IN_FLIGHT = frozenset({Progress.APPLYING, Progress.PREPARING, Progress.VERIFYING})
 
 
@@ -103,7 +105,7 @@ def _reason(receipt: Receipt) -> tuple[str, str]:
     word, colon, _ = receipt.message.partition(": ")
     if receipt.result is Result.UNKNOWN:
         return "ApplyUnknown", receipt.message or "the reply was lost and reading back does not settle it"
-    return (word if colon and word.isalnum() else "ApplyRefused"), receipt.message or "the worker refused"
+    return (word if colon and _REASON.fullmatch(word) else "ApplyRefused"), receipt.message or "the worker refused"
 
 
 def _verify(view: View, work: _Pass, machine: Machine, seen: MachineSeen | None) -> None:

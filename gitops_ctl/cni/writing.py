@@ -10,7 +10,7 @@ from gitops_ctl.api.names import ANNOTATION_INTRODUCED_BY, ANNOTATION_INTRODUCED
 from gitops_ctl.api.talos import WORKER_MEMBERS
 from gitops_ctl.cni.model import KIND, Cluster, Introduction, Operation, Phase, Problem, Record, Request, Row, State
 from gitops_ctl.core.clock import to_rfc3339
-from gitops_ctl.core.conditions import Condition, Status, merge_conditions
+from gitops_ctl.core.conditions import MESSAGE_LIMIT, Condition, Status, cut, merge_conditions
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
 
 
@@ -95,7 +95,8 @@ def record_tree(record: Record) -> dict[str, JsonValue]:
         cni["consumedConsent"] = {"commit": used.commit, "target": used.target.value, "operationUID": used.uid}
     if record.drift is not None:
         drift = record.drift
-        cni["drift"] = {"reason": drift.reason, "message": drift.message, "since": drift.since}
+        message = cut(drift.message, limit=MESSAGE_LIMIT)
+        cni["drift"] = {"reason": drift.reason, "message": message, "since": drift.since}
     status: dict[str, JsonValue] = {"cni": cni} if cni else {}
     lock = record.lock
     if lock is not None and lock.kind == KIND:
@@ -187,7 +188,7 @@ def _row_tree(row: Row) -> JsonObject:
         "hashWanted": row.hash_wanted,
         "hashApplied": row.hash_applied,
         "appliedAt": row.applied_at,
-        "message": row.message,
+        "message": cut(row.message, limit=MESSAGE_LIMIT),
     }
     return {name: value for name, value in members.items() if value}
 

@@ -223,3 +223,28 @@ def test_a_machine_that_joins_on_the_way_is_switched_before_anything_is_removed(
     assert bench.phase == "Succeeded"
     assert "cp-9" in subjects(bench)
     assert bench.live.broken == []
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("HashChanged: somebody", "HashChanged"),
+        ("503: away", "ApplyRefused"),
+        ("no word", "ApplyRefused"),
+        ("", "ApplyRefused"),
+    ],
+)
+def test_a_reason_is_taken_from_a_message_only_where_it_is_one(message: str, reason: str) -> None:
+    bench = make_bench("replaced").start_machines()
+    bench.live.machines["cp-1"].refuses = message or "?"
+    bench.run()
+    assert bench.paused[0] == reason
+
+
+def test_a_message_of_any_length_is_stored() -> None:
+    bench = make_bench("replaced").start_machines()
+    bench.live.machines["cp-1"].refuses = f"ApplyRefused: {'x' * 5000}"
+    bench.run()
+    [row] = [one for one in bench.status["machines"] if one["name"] == "cp-1"]
+    assert len(row["message"]) == 2000
+    assert bench.paused[1].endswith("to try this step again set spec.cni.operation.resume: 1 in Git")
