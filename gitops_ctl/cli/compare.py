@@ -160,14 +160,9 @@ class _Comparing:
         path = (await cluster.mapper.resource(desired.gvk)).path(desired.id.namespace, desired.id.name)
         live = await cluster.client.find(path, account=account)
         if live is not None:
-            stranger = await self._stranger(desired, live)
-            if stranger is not None:
-                return stranger
-            flaw = hold_of(
-                HoldQuestion(desired.tree, live)
-            )  # nobody is known to have introduced anything in a checkout
-            if flaw is not None:
-                return _held(desired, flaw.code, flaw.message)
+            waits = await self._stranger(desired, live) or _by_rule(desired, live)
+            if waits is not None:
+                return waits
             if desired.mode is Mode.IF_NOT_PRESENT:
                 return item_of(desired, Action.SAME)
         try:
@@ -274,6 +269,12 @@ def _removed(found: Survivors, *, blocked: str) -> Iterable[Item]:
 
 def _gone(name: ObjectId, action: Action, message: str = "") -> Item:
     return Item(name, action, message=message)
+
+
+def _by_rule(desired: Desired, live: JsonObject) -> Item | None:
+    """The item of an object that a rule of its domain holds; nobody is known to have introduced anything in a checkout."""
+    flaw = hold_of(HoldQuestion(desired.tree, live))
+    return _held(desired, flaw.code, flaw.message) if flaw is not None else None
 
 
 def _held(desired: Desired, code: ErrorCode, message: str) -> Item:
