@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gitops_ctl.cni.values_files import Document, Repository, beside, folder_of
-from gitops_ctl.cni.values_layers import file_layer, is_cilium
+from gitops_ctl.cni.values_layers import CHART, file_layer, is_cilium
 from gitops_ctl.cni.values_places import Deployment, Layer
 from gitops_ctl.core.jsonvalue import JsonObject, list_at, objects_at, text_at
 
@@ -28,17 +28,31 @@ class Umbrella:
 
 
 def find_umbrellas(repository: Repository) -> Mapping[str, Umbrella]:
-    """By folder."""
+    """By folder: charts that list Cilium's as a dependency, or keep a copy of it in their folder `charts`."""
     found: dict[str, Umbrella] = {}
     for document in repository.marked():
+        folder, name = folder_of(document.file), text_at(document.tree, "name")
         if posixpath.basename(document.file) not in ("Chart.yaml", "requirements.yaml"):
             continue
         for dependency in objects_at(document.tree, "dependencies"):
-            if text_at(dependency, "name") == "cilium":
-                folder, name = folder_of(document.file), text_at(document.tree, "name")
-                key = text_at(dependency, "alias") or "cilium"
+            if text_at(dependency, "name") == CHART:
+                key = text_at(dependency, "alias") or CHART
                 found[folder] = Umbrella(folder, document.file, name, key, text_at(dependency, "version"))
+        around = folder.removesuffix(f"/charts/{CHART}")
+        if name == CHART and around != folder and f"{around}/Chart.yaml" in repository:
+            version = text_at(document.tree, "version")
+            found.setdefault(around, Umbrella(around, document.file, posixpath.basename(around), CHART, version))
     return found
+
+
+def is_copy_of_chart(repository: Repository, file: str) -> bool:
+    """Whether a file lies in Cilium's own chart: its values are defaults, which an update of the chart overwrites."""
+    folder = folder_of(file)
+    chart = f"{folder}/Chart.yaml".lstrip("/")
+    return chart in repository and any(
+        text_at(document.tree, "name") == CHART and "dependencies" not in document.tree
+        for document in repository.documents(chart)
+    )
 
 
 def umbrella_values(repository: Repository, umbrella: Umbrella) -> Layer:

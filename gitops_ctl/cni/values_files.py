@@ -15,6 +15,8 @@ _MARKS: Final = re.compile(
     rb"cilium|kubeProxyReplacement|configMapGenerator|kube-proxy-replacement|inlineManifests|valuesFrom|patches",
     re.IGNORECASE,
 )
+_DEFINITIONS: Final = b"kind: CustomResourceDefinition"
+_SETS: Final = re.compile(rb"kubeProxyReplacement|kube-proxy-replacement")
 _DEPLOYS: Final = re.compile(rb"kind: *[\"']?(?:HelmRelease|Application|ApplicationSet)\b")
 
 
@@ -82,8 +84,7 @@ class Repository:
             deploying: also of those that deploy any chart, which may be one around Cilium's.
         """
         for file in self.paths:
-            data = self._files[file]
-            if file.endswith(YAML_SUFFIXES) and (_MARKS.search(data) or (deploying and _DEPLOYS.search(data))):
+            if file.endswith(YAML_SUFFIXES) and _is_marked(self._files[file], deploying=deploying):
                 yield from self.documents(file)
 
     def value(self, file: str, document: int, pointer: str, inner: tuple[Inner, ...] = ()) -> Found:
@@ -118,6 +119,13 @@ class Repository:
             self.unreadable[file] = refused
             return ()
         return tuple(Document(file, place, tree) for place, tree in enumerate(trees) if isinstance(tree, dict))
+
+
+def _is_marked(data: bytes, *, deploying: bool) -> bool:
+    if _DEFINITIONS in data and not _SETS.search(data):
+        # Bundles of definitions are long, and name much that they do not deploy.
+        return False
+    return bool(_MARKS.search(data) or (deploying and _DEPLOYS.search(data)))
 
 
 def beside(file: str, path: str) -> str:

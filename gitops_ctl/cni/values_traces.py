@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from gitops_ctl.cni.values_charts import is_copy_of_chart
 from gitops_ctl.cni.values_files import YAML_SUFFIXES, Document, Repository, beside
-from gitops_ctl.cni.values_layers import TEMPLATE_SUFFIXES, file_layer, is_cilium
+from gitops_ctl.cni.values_layers import CHART, TEMPLATE_SUFFIXES, file_layer, is_cilium
 from gitops_ctl.cni.values_places import Deployment, Layer, Trace
 from gitops_ctl.cni.values_talos import FLAG
 from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, objects_at, text_at
@@ -53,7 +54,8 @@ def find_plain(repository: Repository) -> list[Deployment]:
     """Files whose first document sets the key at its top and is no object."""
     found = []
     for document in repository.marked():
-        if not document.kind and document.place == 0 and _KEY in document.tree:
+        is_values = not document.kind and document.place == 0 and _KEY in document.tree
+        if is_values and not is_copy_of_chart(repository, document.file):
             layer = file_layer(repository, document.file, shape="A", what=document.file)
             found.append(Deployment("values file", "", document.file, 0, (layer,)))
     return found
@@ -64,6 +66,8 @@ def find_traces(repository: Repository) -> list[Trace]:
     traces = [trace for document in repository.marked() for trace in _objects(repository, document)]
     for file in repository.paths:
         data = repository.data(file)
+        if f"/charts/{CHART}/templates/" in f"/{file}":
+            continue  # A copy of the chart itself.
         if _KEY.encode() in data or (_is_generated(file) and _DEPLOYS.search(data)):
             traces += _texts(repository, file)
     return traces
@@ -106,6 +110,8 @@ def _objects(repository: Repository, document: Document) -> Iterator[Trace]:
             yield Trace(
                 file, f"Job {document.name} in {file} sets {flag.group(0)}, which wins over values: change it by hand"
             )
+    if not document.kind and _KEY in tree and is_copy_of_chart(repository, file):
+        yield Trace(file, f"{file} holds the defaults of a copy of the chart: an update overwrites it", "CopyOfChart")
     if "mac" in object_at(tree, "sops") and _holds_key(tree):
         yield Trace(file, f"{file} is encrypted with SOPS and cannot be changed without the key", "Encrypted")
 

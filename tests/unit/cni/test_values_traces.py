@@ -120,3 +120,36 @@ def test_no_message_holds_a_value_of_a_file():
     repository = {"v.yaml": b"kubeProxyReplacement: &secret hunter2\npassword: hunter2\n"}
     refusal = refused(repository)
     assert "hunter2" not in "\n".join((refusal.message, refusal.by_hand, *refusal.candidates))
+
+
+COPY = {
+    "net/cilium/charts/cilium/Chart.yaml": b"name: cilium\nversion: 1.18.2\n",
+    "net/cilium/charts/cilium/values.yaml": b"kubeProxyReplacement: false\n",
+}
+
+
+def test_a_copy_of_the_chart_is_no_place_for_values():
+    refusal = refused(COPY)
+    assert refusal.reason == "CopyOfChart"
+    assert "net/cilium/charts/cilium/values.yaml holds the defaults of a copy of the chart" in refusal.message
+
+
+def test_a_chart_with_a_copy_inside_is_an_umbrella():
+    repository = {
+        **COPY,
+        "net/cilium/Chart.yaml": b"name: net-cilium\nversion: 0.0.0\n",
+        "net/cilium/values.yaml": b"cilium:\n  hubble:\n    enabled: false\n",
+    }
+    repository["net/cilium/charts/cilium/templates/config.yaml"] = b"{{ .Values.kubeProxyReplacement }}: {{ x }}\n"
+    plan = planned(repository)
+    assert (plan.shape, plan.place.file, plan.place.pointer) == ("I", "net/cilium/values.yaml", "/cilium")
+    assert not any("templates" in warning for warning in plan.warnings)
+    repository["net/cilium/charts/cilium/Chart.yaml"] = b"name: cilium\nversion: 1.13.2\n"
+    assert refused(repository).reason == "ChartTooOld"
+
+
+def test_a_bundle_of_definitions_is_not_read_for_its_words():
+    bundle = b"kind: CustomResourceDefinition\nspec: {names: {kind: HelmRelease}}\n# cilium\n---\n[broken\n"
+    plan = planned({"crds.yaml": bundle, "values.yaml": b"kubeProxyReplacement: false\n"})
+    assert plan.place.file == "values.yaml"
+    assert not any("crds.yaml" in warning for warning in plan.warnings)
