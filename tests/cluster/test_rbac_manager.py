@@ -11,6 +11,7 @@ import yaml
 
 from gitops_ctl.api.inventory import MAX_ENTRIES
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
+from tests.support.managed_proposal import propose_and_withdraw
 from tests.support.manager_process import LEASE, Managed, managed_tenant, manager_plane  # noqa: F401
 from tests.support.product import AUTHOR, config_map, people  # noqa: F401
 from tests.support.sync_cluster import until
@@ -35,8 +36,10 @@ def rights_of(rules: Any) -> Iterator[Right]:
 def is_of_a_switch(right: Right) -> bool:
     """What only a switch of kube-proxy and its pull request need; a cycle without a cluster of machines has neither."""
     verb, group, resource, name = right
-    if group == "ichor.maesh.dev" or name.endswith("ichor.maesh.dev") or resource.startswith("proposals"):
+    if group == "ichor.maesh.dev" or name.endswith("ichor.maesh.dev"):
         return True
+    if (group, resource) == ("gitops-ctl.dev", "proposals"):
+        return verb in ("get", "create")
     return verb == "get" and (group, resource) in (("gitops-ctl.dev", "gitsources"), ("gitops-ctl.dev", "syncs"))
 
 
@@ -145,6 +148,7 @@ async def full_cycle(managed: Managed) -> None:
     pruned = await managed.push(delete=["site/more.yaml"])
     await _until_recorded(managed, pruned)
     assert await tenant.config_map("more") is None
+    await propose_and_withdraw(managed)
     await tenant.admin.delete(tenant.sync_path())
 
     async def gone() -> bool:
