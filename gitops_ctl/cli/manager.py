@@ -26,6 +26,7 @@ from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.cli.measure import MeasuredGit, refresher
+from gitops_ctl.cli.pullcheck import MODULE as PULL_CHECK
 from gitops_ctl.cli.revisions import RevisionReader
 from gitops_ctl.cni.proposals_reading import ProposalDesk
 from gitops_ctl.cni.room import Options as SwitchOptions
@@ -44,8 +45,11 @@ from gitops_ctl.kube.events import EventKind, EventRecorder
 from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.lease import Leader, LeaseTiming
 from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.source.pullchild import PullChild
 from gitops_ctl.source.room import Options as SourceOptions
 from gitops_ctl.source.room import SourceRoom
+from gitops_ctl.source.tellingroom import Options as TellingOptions
+from gitops_ctl.source.tellingroom import Places, TellingRoom
 from gitops_ctl.source.webhook import webhook_app
 from gitops_ctl.sync.loading import CheckedLoader
 from gitops_ctl.sync.room import Options as SyncOptions
@@ -177,6 +181,7 @@ class Rooms:
     syncs: SyncRoom
     proposals: ProposalRoom
     switches: SwitchRoom
+    tellings: TellingRoom
 
 
 def make_rooms(  # noqa: PLR0913  what a process may choose
@@ -214,11 +219,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         documents=documents,
         options=SourceOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
     )
-
-    def emit(tree: JsonObject, kind: str, reason: str, note: str, *, action: str = "Sync") -> None:
-        word: EventKind = "Warning" if kind == "Warning" else "Normal"
-        events.emit(tree, type=word, reason=reason, action=action, note=note)
-
+    emit = partial(_emit, events)
     reader = RevisionReader(documents, clones=clones)
     syncs = SyncRoom(
         client,
@@ -240,7 +241,15 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         proposals=ProposalDesk(client, revisions=revisions, clones=clones),
         options=SwitchOptions(emit=partial(emit, action="Switch"), require=require, namespace=namespace, timing=timing),
     )
-    return Rooms(sources, syncs, proposals, switches)
+    telling = TellingOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing)
+    places = Places(git, clones, revisions)
+    tellings = TellingRoom(client, places, events=events, check=PullChild(PULL_CHECK), options=telling)
+    return Rooms(sources, syncs, proposals, switches, tellings)
+
+
+def _emit(events: EventRecorder, tree: JsonObject, kind: str, reason: str, note: str, *, action: str = "Sync") -> None:
+    word: EventKind = "Warning" if kind == "Warning" else "Normal"
+    events.emit(tree, type=word, reason=reason, action=action, note=note)
 
 
 async def require_definitions(client: KubeClient) -> None:
@@ -304,12 +313,14 @@ async def run_rooms(rooms: Rooms, *, until: Iterable["asyncio.Task[Any]"]) -> No
         asyncio.create_task(rooms.syncs.run(), name="syncs"),
         asyncio.create_task(rooms.proposals.run(), name="proposals"),
         asyncio.create_task(rooms.switches.run(), name="switches"),
+        asyncio.create_task(rooms.tellings.run(), name="tellings"),
     ]
     await asyncio.wait([*running, *until], return_when=asyncio.FIRST_COMPLETED)
     rooms.sources.stop()
     rooms.syncs.stop()
     rooms.proposals.stop()
     rooms.switches.stop()
+    rooms.tellings.stop()
     await asyncio.gather(*running)
 
 
@@ -321,6 +332,7 @@ def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: Kube
             "sync": rooms.syncs.queue,
             "proposal": rooms.proposals.queue,
             "taloscluster": rooms.switches.queue,
+            "telling": rooms.tellings.queue,
         }
         apps["metrics"] = (
             metrics_app(metrics, refresh=refresher(metrics, queues=queues, syncs=rooms.syncs.syncs)),
