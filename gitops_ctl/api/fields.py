@@ -125,6 +125,7 @@ _DURATION = Field(min_length=2, max_length=20, pattern=DURATION_PATTERN)
 PollInterval = Annotated[str, _DURATION, duration_within("5s", "24h")]
 SyncInterval = Annotated[str, _DURATION, duration_within("30s", "24h")]
 Timeout = Annotated[str, _DURATION, duration_within("1s", "1h")]
+MaxAge = Annotated[str, _DURATION, duration_within("1h", "8784h")]
 
 
 class SecretRef(Model):

@@ -15,6 +15,7 @@ from gitops_ctl.api.fields import (
     FilePath,
     Generation,
     LongText,
+    MaxAge,
     ObjectMeta,
     PollInterval,
     SecretRef,
@@ -164,6 +165,8 @@ class GitSourceSpec(Model):
     """Needed for pull requests and for review evidence."""
     proposer: Proposer | None = None
     """Needed for proposals."""
+    max_tip_age: MaxAge | None = None
+    """Alarm `SourceStale` when no newer tip was seen for so long: a server that serves an old state looks like silence."""
     suspend: bool = False
     """No fetch; what was accepted stays in force."""
 

@@ -37,7 +37,7 @@ from gitops_ctl.source.durable import acceptance_of, facts_of, first_seen_of, ob
 from gitops_ctl.source.forge_reviews import ReaderOf
 from gitops_ctl.source.judging import Judged, SourceCaches, holds, judge
 from gitops_ctl.source.model import Facts
-from gitops_ctl.source.plan import PENDING_RETRY_S, next_poll_s, retry_s, reviews_retry_s, stale_after_s
+from gitops_ctl.source.plan import PENDING_RETRY_S, next_poll_s, old_tip, retry_s, reviews_retry_s, stale_after_s
 from gitops_ctl.source.reviewing import judge_reviewed
 from gitops_ctl.source.summarise import ACCEPTED, IN_PROGRESS, error_text, status_of
 from gitops_ctl.trust.chain import VERIFIER_VERSION, RangeRequest, VerdictCache
@@ -273,7 +273,10 @@ class SourceController:
             log.info("source not polled", source=str(key), code=error.code.label, error=error_text(error))
         silent_s = self._ports.clock.boot_s() - memory.since_s
         stale = not facts.suspended and silent_s > stale_after_s(interval_s)
-        return replace(found, facts=replace(found.facts, stale_since_s=silent_s if stale else None)), delay_s
+        seen, now = found.facts.observed, self._ports.clock.wall()
+        old = "" if facts.suspended else old_tip(source.spec.max_tip_age, first_seen=seen.at if seen else None, now=now)
+        told = replace(found.facts, stale_since_s=silent_s if stale else None, old_tip=old)
+        return replace(found, facts=told), delay_s
 
     def _pace(self, facts: Facts, *, memory: _Memory, interval_s: float) -> float:
         delay_s = next_poll_s(interval_s, draw=self._ports.draw())
@@ -442,9 +445,11 @@ class SourceController:
             note = error_text(facts.error)
             events.emit(tree, type="Warning", reason=facts.error.reason, action="Fetch", note=note)
         if facts.stale_since_s is not None and before.stale_since_s is None:
-            events.emit(
-                tree, type="Warning", reason="SourceStale", action="Fetch", note="no fetch has succeeded for long"
-            )
+            note = "no fetch has succeeded for long"
+            events.emit(tree, type="Warning", reason="SourceStale", action="Fetch", note=note)
+        if facts.old_tip and not before.old_tip:
+            note = f"no newer tip was seen for more than {facts.old_tip}"
+            events.emit(tree, type="Warning", reason="SourceStale", action="Fetch", note=note)
 
     def _hand_over(self, tree: JsonObject, found: _Pass, *, memory: _Memory) -> None:
         """Give the accepted revision to the Syncs; only after the status holds it."""

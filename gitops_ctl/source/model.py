@@ -64,6 +64,7 @@ class Facts:
         effects_allowed: False when the accepted revision itself is refused.
         error: what ended the pass early.
         stale_since_s: seconds without a successful fetch when that is an alarm, else None.
+        old_tip: the age that the spec allows, when the tip was first seen longer ago than that; else empty.
         requested_at: the annotation that this pass answers.
         signer: who stands behind the newest commit that this pass accepted; not stored.
     """
@@ -80,5 +81,6 @@ class Facts:
     effects_allowed: bool = True
     error: GitopsError | None = None
     stale_since_s: float | None = None
+    old_tip: str = ""
     requested_at: str = ""
     signer: str = ""

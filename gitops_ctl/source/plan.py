@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.duration import to_seconds
 from gitops_ctl.core.errors import BlockedError, GitopsError, TerminalError, TransientError
 from gitops_ctl.core.moment import from_rfc3339
 
@@ -15,6 +16,9 @@ FIRST_RETRY_S: Final = 2.0
 RETRY_CAP_S: Final = 300.0
 STALE_FLOOR_S: Final = 600.0
 STALE_INTERVALS: Final = 3
+
+NO_FETCH: Final = "NoFetch"
+"""Reason of the alarm about silence."""
 
 PENDING_RETRY_S: Final = 15.0
 """A pending verdict is looked at again at least this often: it clears without a new commit."""
@@ -77,13 +81,20 @@ def silence_at_start_s(conditions: Sequence[tuple[str, str, str, str]], *, inter
         now: wall clock.
     """
     held = {kind: (reason, from_rfc3339(since)) for kind, status, reason, since in conditions if status == "True"}
-    if "SourceStale" in held:
+    if "SourceStale" in held and held["SourceStale"][0] == NO_FETCH:
         return stale_after_s(interval_s) + _seconds(held["SourceStale"][1], now)
     failed = any(
         kind == "Ready" and status == "False" and reason not in _VERDICTS for kind, status, reason, _ in conditions
     )
     begun = [held[kind][1] for kind in ("Reconciling", "Stalled") if kind in held]
     return _seconds(begun[0], now) if failed and begun else 0.0
+
+
+def old_tip(limit: str | None, *, first_seen: datetime | None, now: datetime) -> str:
+    """The limit when the tip was first seen longer ago; empty when it was not, or when there is no limit."""
+    if limit is None or first_seen is None or _seconds(first_seen, now) <= to_seconds(limit):
+        return ""
+    return limit
 
 
 def _seconds(since: datetime, now: datetime) -> float:

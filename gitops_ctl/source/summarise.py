@@ -14,7 +14,7 @@ from gitops_ctl.core.errors import GitopsError, TransientError
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
 from gitops_ctl.core.redact import redact_text
 from gitops_ctl.source.model import Acceptance, Facts, Refusal
-from gitops_ctl.source.plan import stale_after_s
+from gitops_ctl.source.plan import NO_FETCH, stale_after_s
 
 ACCEPTED = "Accepted"
 IN_PROGRESS = "VerificationInProgress"
@@ -136,7 +136,10 @@ def _verified(facts: Facts) -> Iterator[Condition]:
 def _stale(facts: Facts, *, interval_s: float) -> Iterator[Condition]:
     if facts.stale_since_s is not None:
         limit = to_text(stale_after_s(interval_s))
-        yield Condition("SourceStale", "True", "NoFetch", f"no fetch has succeeded for more than {limit}")
+        yield Condition("SourceStale", "True", NO_FETCH, f"no fetch has succeeded for more than {limit}")
+    elif facts.old_tip:
+        text = f"no newer tip was seen for more than {facts.old_tip}: nobody pushes, or the server serves an old state"
+        yield Condition("SourceStale", "True", "TipTooOld", text)
 
 
 def _refused_text(facts: Facts) -> str:

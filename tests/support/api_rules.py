@@ -160,6 +160,7 @@ SOURCE_CASES = (
         {"interval": "-5s"},
     ),
     _source("interval is a text", {"interval": "60s"}, {"interval": 60}, "must be of type string"),
+    _source("age", {"maxTipAge": "1h"}, {"maxTipAge": "59m"}, "between 1h and 8784h", {"maxTipAge": "9000h"}, cel=True),
     _source("timeout", {"timeout": "1h"}, {"timeout": "61m"}, "between 1s and 1h", {"timeout": "500ms"}, cel=True),
     _source(
         "secret name",

@@ -59,6 +59,7 @@ def full_objects() -> dict[str, dict[str, Any]]:
             "webhookSecretRef": name,
         },
         proposer={"name": "gitops-ctl", "email": "gitops-ctl@example.net", "signingKeySecretRef": name},
+        maxTipAge="24h",
         suspend=True,
     )
     sync = a_sync(

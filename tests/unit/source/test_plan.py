@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.errors import BlockedError, InternalError, RateLimited, Refused, TransientError
-from gitops_ctl.source.plan import RETRY_CAP_S, next_poll_s, retry_s, silence_at_start_s, stale_after_s
+from gitops_ctl.source.plan import RETRY_CAP_S, next_poll_s, old_tip, retry_s, silence_at_start_s, stale_after_s
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 DRAWS = st.floats(0, 1, exclude_max=True)
@@ -79,3 +79,14 @@ def test_the_silence_before_a_restart_counts(kind: str) -> None:
 )
 def test_a_server_that_was_reached_was_not_silent(held: dict[str, tuple[str, str, int]]) -> None:
     assert silence_at_start_s(_conditions(**held), interval_s=60, now=NOW) == 0.0
+
+
+@pytest.mark.parametrize(("limit", "hours", "found"), [(None, 900, ""), ("24h", 24, ""), ("24h", 25, "24h")])
+def test_a_tip_that_nobody_has_moved_for_too_long_is_an_alarm_where_the_spec_asks_for_it(
+    limit: str | None, hours: int, found: str
+) -> None:
+    assert old_tip(limit, first_seen=NOW - timedelta(hours=hours), now=NOW) == found
+
+
+def test_the_age_of_a_tip_is_no_silence() -> None:
+    assert silence_at_start_s(_conditions(SourceStale=("True", "TipTooOld", 300)), interval_s=60, now=NOW) == 0.0

@@ -152,3 +152,10 @@ def test_the_durable_members_come_back_as_they_were() -> None:
     assert acceptance_of(stored) == ACCEPTED
     assert observed_of(stored) == FACTS.observed
     assert first_seen_of(stored) == FACTS.first_seen
+
+
+def test_an_old_tip_raises_the_alarm_and_changes_nothing_else() -> None:
+    found = status(replace(FACTS, old_tip="24h"))
+    assert words(found, "SourceStale") == ("True", "TipTooOld")
+    assert "serves an old state" in message(found, "SourceStale")
+    assert words(found, "Ready") == words(status(FACTS), "Ready")
