@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.authority import talos
 from tests.support.cli import Done, run_cli
 from tests.support.cluster import AuditLog, ControlPlaneHandle
 from tests.support.product import Product, config_map, people, product_world  # noqa: F401
@@ -217,3 +218,15 @@ async def test_what_cannot_be_compared_is_one_clear_error(world: Product, diff: 
     assert "there are: other, site" in unknown.err
     nowhere = await run_cli("diff", "other", "-n", world.namespace, kubeconfig=plane.kubeconfig, cwd=world.repo.path)
     assert "there is no folder elsewhere" in nowhere.err
+
+
+async def test_a_switch_without_consent_is_held_in_the_words_of_the_sync(world: Product, diff: Diff) -> None:
+    await world.until_applied(world.push({"site/one.yaml": talos("enabled")}))
+    world.repo.write("site/one.yaml", talos("replaced"))
+    done = await diff("-o", "json")
+    assert (done.code, done.err) == (1, "")
+    (held,) = [item for item in done.json["items"] if item["action"] == "held"]
+    assert held["reason"] == "ConsentMissing"
+    assert "under metadata.annotations belongs ichor.maesh.dev/confirm-kube-proxy-switch: replaced" in held["message"]
+    world.repo.write("site/one.yaml", talos("replaced", "replaced"))
+    assert (await diff.actions())["one"] == "change"
