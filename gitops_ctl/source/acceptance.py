@@ -77,8 +77,13 @@ def judged_facts(facts: Facts, *, judged: Judged, request: RangeRequest, reading
         pending=verdict.pending,
         effects_allowed=verdict.effects_allowed,
         refusal=_refusal(verdict),
-        signer=verdict.signer,
+        signer=verdict.signer or _known_signer(facts, verdict),
     )
+
+
+def _known_signer(facts: Facts, verdict: RangeVerdict) -> str:
+    """Who stands behind the accepted revision, when it was accepted in an earlier pass of this process."""
+    return facts.signer if facts.accepted is not None and facts.accepted.revision == verdict.accepted else ""
 
 
 def _evidence(before: Acceptance | None, *, judged: Judged, readings: tuple[Reading, ...]) -> tuple[JsonObject, ...]:

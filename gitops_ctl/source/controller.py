@@ -34,7 +34,7 @@ from gitops_ctl.kube.statuswriter import swap_status
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.source.acceptance import judged_facts, observe, range_request
 from gitops_ctl.source.durable import acceptance_of, facts_of, first_seen_of, observed_of, silent_s_of
-from gitops_ctl.source.forge_reviews import ReaderOf
+from gitops_ctl.source.forge_reviews import ReaderOf, Reading
 from gitops_ctl.source.judging import Judged, SourceCaches, holds, judge
 from gitops_ctl.source.model import Facts
 from gitops_ctl.source.plan import PENDING_RETRY_S, next_poll_s, old_tip, retry_s, reviews_retry_s, stale_after_s
@@ -87,6 +87,7 @@ class _Memory:
         poked, hinted: somebody asked for a poll; the pass at work answers that.
         judged: inputs of the last verdict that does not clear by itself; the same inputs are not judged twice.
         unread: readings of a forge's reviews that failed in a row; `unread_error` is the last one.
+        readings: what the forge said in the last pass, by merge.
         lease: keeps the generation of the copy that the Syncs read.
         since_s: boot clock of the last successful poll, or of the first pass.
         stored: the object as our last write left it; read until the cache shows that write.
@@ -99,6 +100,7 @@ class _Memory:
     failures: int = 0
     unread: int = 0
     unread_error: GitopsError | None = None
+    readings: dict[str, Reading] = field(default_factory=dict)
     poll_due_s: float = 0.0
     poked: bool = False
     hinted: bool = False
@@ -404,7 +406,8 @@ class SourceController:
                 judge, request.repository, request=wanted, caches=memory.caches, limits=limits
             )
 
-        found = await judge_reviewed(asked, judge=judge_once, read=self._ports.reviews(source))
+        found = await judge_reviewed(asked, judge=judge_once, read=self._ports.reviews(source), known=memory.readings)
+        memory.readings = {each.evidence.merge: each for each in found.readings}
         memory.unread = memory.unread + 1 if found.failure is not None else 0
         memory.unread_error = found.failure
         facts = judged_facts(facts, judged=found.judged, request=found.request, readings=found.readings)

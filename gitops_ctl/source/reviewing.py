@@ -4,7 +4,7 @@ A bounded number of merges is read in one pass; the next pass goes on.  Reviews 
 `NeedsForgeReviews`, which is no refusal and is tried again with a backoff (gitops.md, section 4.6, "Evidence").
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,6 +15,7 @@ from gitops_ctl.source.summarise import error_text
 from gitops_ctl.trust.chain import RangeRequest
 
 MERGES_PER_PASS: Final = 10
+NOTHING: Final[Mapping[str, Reading]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,11 @@ class Reviewed:
 
 
 async def judge_reviewed(
-    request: RangeRequest, *, judge: Callable[[RangeRequest], Awaitable[Judged]], read: ReadReviews
+    request: RangeRequest,
+    *,
+    judge: Callable[[RangeRequest], Awaitable[Judged]],
+    read: ReadReviews,
+    known: Mapping[str, Reading] = NOTHING,
 ) -> Reviewed:
     """Judge, reading the reviews that the judge asks for.
 
@@ -36,6 +41,7 @@ async def judge_reviewed(
         request: with the evidence that is stored already.
         judge: one pass of the judge.
         read: asks the forge about one merge.
+        known: what it said in the last pass; it still stands while the forge cannot be asked again.
     """
     readings: list[Reading] = []
     while True:
@@ -49,7 +55,9 @@ async def judge_reviewed(
         except InternalError:
             raise
         except GitopsError as error:
-            return Reviewed(_explained(judged, error), request, tuple(readings), error)
+            if merge not in known:
+                return Reviewed(_explained(judged, error), request, tuple(readings), error)
+            reading = known[merge]
         readings.append(reading)
         request = replace(request, reviews={**request.reviews, merge: reading.evidence})
 

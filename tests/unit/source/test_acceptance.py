@@ -48,6 +48,15 @@ def test_an_accepted_tip_becomes_the_record_with_our_own_time() -> None:
     assert record(BEFORE, VERDICT) == found
 
 
+def test_whoever_signed_what_is_accepted_is_remembered_while_it_stays() -> None:
+    signed = judged_facts(
+        Facts(trusted=True), judged=Judged(replace(VERDICT, signer="ann"), tree="c" * 40), request=REQUEST
+    )
+    again = judged_facts(signed, judged=Judged(VERDICT, tree="c" * 40), request=REQUEST)
+    moved = judged_facts(signed, judged=Judged(replace(VERDICT, accepted=OLD), tree="c" * 40), request=REQUEST)
+    assert (signed.signer, again.signer, moved.signer) == ("ann", "ann", "")
+
+
 def test_an_unchanged_record_keeps_its_time() -> None:
     same = replace(VERDICT, accepted=OLD, policy_digest="sha256:p1", key_set_digest="sha256:k1")
     assert record(BEFORE, same) is BEFORE

@@ -170,6 +170,16 @@ async def test_a_forge_that_is_down_is_no_refusal_and_its_answer_is_told() -> No
     assert status["accepted"]["revision"] == OLD
 
 
+async def test_what_a_forge_said_in_the_last_pass_stands_while_it_is_down() -> None:
+    async def down(_merge: str) -> Reading:
+        raise Unavailable("no answer from the forge")
+
+    judge, seen = asked(MERGE)
+    found = await judge_reviewed(REQUEST, judge=judge, read=down, known={MERGE: await reading(MERGE)})
+    assert (found.judged.verdict.verdict, found.failure) == ("Accepted", None)
+    assert list(seen[-1]) == [MERGE]
+
+
 def test_a_forge_that_stays_down_is_asked_ever_more_rarely_and_its_wish_is_honoured() -> None:
     waits = [reviews_retry_s(number, draw=0.99) for number in range(1, 9)]
     assert waits == sorted(waits)
