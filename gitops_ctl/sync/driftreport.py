@@ -10,6 +10,7 @@ from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.sync.apply import Target, encoded_body
 from gitops_ctl.sync.diff import Difference, differences, last_writer, secret_keys_changed
 from gitops_ctl.sync.drift import Heat
+from gitops_ctl.sync.holding import with_names
 from gitops_ctl.sync.model import Desired, Seen, Unseen
 from gitops_ctl.sync.plan import Drift
 from gitops_ctl.sync.remove import Remover
@@ -52,8 +53,9 @@ async def dry_run(desired: Desired, *, target: Target) -> tuple[JsonObject | Non
     resource = await target.mapper.resource(desired.gvk)
     path = resource.path(desired.id.namespace, desired.id.name)
     live = await target.client.find(path, account=target.account)
+    filled = with_names(desired, live=live)
     wanted = await target.client.apply(
-        path, encoded_body(desired), manager=FIELD_MANAGER, force=True, dry_run=True, account=target.account
+        path, encoded_body(filled), manager=FIELD_MANAGER, force=True, dry_run=True, account=target.account
     )
     return live, wanted
 

@@ -60,6 +60,12 @@ async def _answer(action: Apply, target: Target) -> Apply | Applied:
     return Applied(action, held=held, retry=found.code in GOES_BY_ITSELF)
 
 
+def with_names(desired: Desired, *, live: JsonObject | None) -> Desired:
+    """The object with the names of people that Git leaves out; as it is where they cannot be filled in."""
+    filled = fill_identity(desired.tree, provenance=desired.standing.of, live=live)
+    return desired if isinstance(filled, Flaw) or filled is desired.tree else replace(desired, tree=filled)
+
+
 def judged(desired: Desired, *, live: JsonObject | None) -> Desired | Flaw:
     """The object with the names that Git leaves out, or why it stays as it is."""
     flaw = historic_flaw(desired.tree, live=live)

@@ -108,3 +108,18 @@ async def test_what_the_cluster_has_stored_stays_and_nothing_is_written_twice(si
     await site.request()
     await site.until_idle()
     assert (await live(site))["metadata"]["resourceVersion"] == before
+
+
+async def test_a_name_that_was_filled_in_is_no_drift(site: Bench):
+    introduced(site, "/spec/plan", "network-author@example.net", verb="plan")
+    site.push({"spring.yaml": rollout(site, plan={"batch": 2})})
+    await site.sync(drift="Report")
+    await site.until_ready()
+    path = site.path("iosxesoftwarerollouts", "spring", group=GROUP)
+    await site.admin.patch_merge(path, {"spec": {"plan": {"batch": 3}}}, manager="somebody")
+
+    async def reported() -> Any:
+        return (await site.status()).get("drift")
+
+    (drift,) = await until(reported, what="the drift is reported")
+    assert drift["pointers"] == ["/spec/plan/batch"]
