@@ -25,6 +25,7 @@ from tools.bench.cold import cold
 from tools.bench.documents import applications, config_maps
 from tools.bench.figures import Report, table
 from tools.bench.judging import judging
+from tools.bench.proposal import opening
 from tools.bench.verifying import verifying
 from tools.bench.world import world
 
@@ -81,6 +82,11 @@ async def command_line(report: Report, sizes: Sizes, folder: Path) -> None:
     await asyncio.to_thread(starting, folder, report, kubectl=binaries.kubectl, rounds=sizes.rounds)
 
 
+async def pull_request(report: Report, sizes: Sizes, folder: Path) -> None:
+    async with world(folder) as made:
+        await opening(made, report, count=max(sizes.rounds * 3, 3))
+
+
 BENCHMARKS: dict[str, Callable[[Report, Sizes, Path], Awaitable[None]]] = {
     "cold-configmaps": cold_maps,
     "cold-applications": cold_apps,
@@ -88,6 +94,7 @@ BENCHMARKS: dict[str, Callable[[Report, Sizes, Path], Awaitable[None]]] = {
     "verification": verification,
     "judging": judgement,
     "check": command_line,
+    "proposal": pull_request,
 }
 
 
