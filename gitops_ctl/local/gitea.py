@@ -331,8 +331,6 @@ def _configuration(folder: GiteaFolder, *, static: Path, server: Mapping[str, st
     top = {"RUN_MODE": "prod", "WORK_PATH": str(folder.path), "RUN_USER": pwd.getpwuid(os.getuid()).pw_name}
     if os.geteuid() == 0:
         top["I_AM_BEING_UNSAFE_RUNNING_AS_ROOT"] = "true"
-    bot = folder.bot_key.with_suffix(".pub").read_text(encoding="ascii").strip()
-    merges = {} if signing_key == "none" else {"MERGES": "always", "INITIAL_COMMIT": "always"}
     sections: dict[str, Mapping[str, str]] = {
         "server": {
             "PROTOCOL": "https",
@@ -343,7 +341,12 @@ def _configuration(folder: GiteaFolder, *, static: Path, server: Mapping[str, st
             "LFS_START_SERVER": "false",
             **server,
         },
-        "database": {"DB_TYPE": "sqlite3", "PATH": str(folder.path / "data" / "gitea.db"), "DB_RETRIES": "1"},
+        "database": {
+            "DB_TYPE": "sqlite3",
+            "PATH": str(folder.path / "data" / "gitea.db"),
+            "SQLITE_JOURNAL_MODE": "WAL",
+            "DB_RETRIES": "1",
+        },
         "security": {"INSTALL_LOCK": "true", **_secrets(folder)},
         "service": {"DISABLE_REGISTRATION": "true"},
         "webhook": {"ALLOWED_HOST_LIST": "loopback"},
@@ -353,14 +356,7 @@ def _configuration(folder: GiteaFolder, *, static: Path, server: Mapping[str, st
         },
         "indexer": {"ISSUE_INDEXER_TYPE": "db"},
         "repository": {"DEFAULT_BRANCH": "main"},
-        "repository.signing": {
-            "SIGNING_KEY": signing_key,
-            "SIGNING_FORMAT": "ssh",
-            "SIGNING_NAME": _SIGNING_NAME,
-            "SIGNING_EMAIL": f"{_SIGNING_NAME}@{DOMAIN}",
-            "TRUSTED_SSH_KEYS": bot,
-            **merges,
-        },
+        "repository.signing": _signing(folder, signing_key),
         "log": {"MODE": "console", "LEVEL": "warn"},
         "session": {"PROVIDER": "memory"},
     }
@@ -368,6 +364,19 @@ def _configuration(folder: GiteaFolder, *, static: Path, server: Mapping[str, st
     for section, values in sections.items():
         lines += ["", f"[{section}]", *(f"{name} = {value}" for name, value in values.items())]
     return "\n".join((*lines, ""))
+
+
+def _signing(folder: GiteaFolder, key: str) -> dict[str, str]:
+    """What signs its merges, and whose commits it shows as verified."""
+    merges = {} if key == "none" else {"MERGES": "always", "INITIAL_COMMIT": "always"}
+    return {
+        "SIGNING_KEY": key,
+        "SIGNING_FORMAT": "ssh",
+        "SIGNING_NAME": _SIGNING_NAME,
+        "SIGNING_EMAIL": f"{_SIGNING_NAME}@{DOMAIN}",
+        "TRUSTED_SSH_KEYS": folder.bot_key.with_suffix(".pub").read_text(encoding="ascii").strip(),
+        **merges,
+    }
 
 
 def _secrets(folder: GiteaFolder) -> dict[str, str]:
