@@ -4,7 +4,7 @@ Everything that the worker asks of the target is an I/O point too, and so is the
 """
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -12,11 +12,15 @@ from typing import Any
 
 from gitops_ctl.cni.worker import unit
 from gitops_ctl.cni.worker.credentials import Credentials
-from gitops_ctl.cni.worker.machine import MachineLink
+from gitops_ctl.cni.worker.machine import MachineLink, problem_of
 from gitops_ctl.cni.worker.probe import ProbeOptions
 from gitops_ctl.cni.worker.room import WorkerRoom
+from gitops_ctl.cni.worker.target import TargetLook
 from gitops_ctl.cni.worker.unit import Pace, Ports
+from gitops_ctl.core.clock import Clock
+from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.kube.exchange import Call
+from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.talos.machineconfig import kube_proxy_part
 from gitops_ctl.talos.model import ApplyResult, Expected
 from tests.doubles.apiserver.api import ApiServer
@@ -29,6 +33,21 @@ from tests.support.talos_configs import machine_config
 from tests.support.target_cluster_fakes import APPS, IMAGE, FakeMachine, FakeTarget, WorkerWorld, rolled_out
 
 DAEMONSETS = ("apps", "daemonsets")
+
+
+class ScriptedTarget(FakeTarget):
+    """The target cluster as the worker's own `Target` shows it: a failure is part of a look."""
+
+    def __init__(self, client: KubeClient, clock: Clock) -> None:
+        super().__init__(client)
+        self._clock = clock
+
+    async def look(self, *, nodes: Sequence[str]) -> TargetLook:
+        began_s = self._clock.boot_s()
+        try:
+            return await super().look(nodes=nodes)
+        except GitopsError as error:
+            return TargetLook(began_s, problem=problem_of(error))
 
 
 class ScriptedMachine(FakeMachine):
@@ -131,7 +150,7 @@ class RealWorker(Process):
             probe=ProbeOptions("off"),
             pace=Pace(),
         )
-        unit.Target = lambda **_: FakeTarget(self._target)  # type: ignore[assignment,misc]
+        unit.Target = lambda **_: ScriptedTarget(self._target, world.clock)  # type: ignore[assignment,misc]
         self._room = WorkerRoom(ports, namespace=NAMESPACE)
 
     def start(self) -> None:

@@ -58,7 +58,7 @@ LOOK_S = 8.0
 REST_S = 90.0
 """Silence after which the world counts as being at rest."""
 
-DEADLINE_S = 6 * 3600.0
+DEADLINE_S = 3600.0
 
 
 @dataclass
