@@ -16,6 +16,9 @@ from gitops_ctl.core.redact import REDACTED, redact_object, redact_text
 Logger: TypeAlias = structlog.stdlib.BoundLogger
 EventDict: TypeAlias = MutableMapping[str, object]
 
+# Places without the values of local variables: a configuration or a key may be among them, cut so that no rule knows it again.
+_PLACES = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
+
 
 def logger(name: str) -> Logger:
     """A logger that carries its module's name on every line."""
@@ -38,7 +41,7 @@ def configure_logs(*, json_lines: bool, level: str = "info", stream: TextIO | No
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.dict_tracebacks if json_lines else structlog.processors.format_exc_info,
+            _PLACES if json_lines else structlog.processors.format_exc_info,
             redact_event,
             renderer,
         ],

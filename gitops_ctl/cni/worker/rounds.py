@@ -4,7 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import structlog
+
 from gitops_ctl.core.clock import Clock
+
+log = structlog.get_logger(__name__)
 
 LEAST_S: Final = 0.5
 """Between two rounds, however often somebody asks."""
@@ -14,7 +18,7 @@ class Rounds:
     """One activity; rounds never overlap."""
 
     def __init__(self, round: Callable[[], Awaitable[None]], *, clock: Clock) -> None:
-        """`round` does not raise for what the outside does."""
+        """`round` makes a failure part of what it finds; what it raises is a bug, logged, and does not end the rounds."""
         self._round = round
         self._clock = clock
         self._asked = asyncio.Event()
@@ -27,7 +31,10 @@ class Rounds:
         """Go on until cancelled; `every_s` is asked after each round."""
         while True:
             self._asked.clear()
-            await self._round()
+            try:
+                await self._round()
+            except Exception:  # a bug in one round must not be the last one: nobody would look any more
+                log.exception("a round failed")
             await self._clock.sleep(LEAST_S)
             await wait_for_either(self._asked, clock=self._clock, seconds=every_s() - LEAST_S)
 

@@ -124,6 +124,25 @@ async def test_a_machine_that_hangs_keeps_only_its_own_look_and_the_answer_back(
     assert "request" not in run.observed
 
 
+async def test_a_bug_in_one_look_is_not_the_last_look(run: Running) -> None:
+    machine = run.world.machines["cp-1"]
+    original = machine.services
+    failures: list[int] = []
+
+    async def broken() -> Any:
+        failures.append(1)
+        if len(failures) == 1:
+            raise KeyError("a bug")
+        return await original()
+
+    machine.services = broken  # type: ignore[method-assign]
+    run.world.operation(LOOK)
+    await run.advance(30)
+    assert len(failures) > 1
+    assert run.observed["request"] == LOOK["id"]
+    assert len(run.observed["machines"]) == 5
+
+
 async def test_nothing_is_written_while_nothing_differs(run: Running) -> None:
     run.world.operation(LOOK)
     await run.advance(25)

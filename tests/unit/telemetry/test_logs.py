@@ -30,3 +30,21 @@ def test_H22_a_planted_secret_is_in_no_log_line(fields: dict[str, object]) -> No
     line = stream.getvalue()
     assert PLANTED not in line
     assert json.loads(line)["event"] == "fetch failed"
+
+
+def test_H22_a_traceback_says_where_and_not_what_the_variables_held() -> None:
+    stream = io.StringIO()
+    configure_logs(json_lines=True, stream=stream)
+
+    def failing() -> None:
+        configuration = f"{PLANTED[:12]}\n{PLANTED[12:]}"
+        raise KeyError(len(configuration))
+
+    try:
+        failing()
+    except KeyError:
+        logger("test").exception("a bug")
+    line = stream.getvalue()
+    assert "failing" in line
+    assert PLANTED[:12] not in line
+    assert "locals" not in line
