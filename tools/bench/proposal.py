@@ -117,7 +117,23 @@ async def _open_one(made: World, server: GiteaServer, owner: GiteaClient, number
     await owner.call("PUT", f"/repos/{OWNER}/{name}/collaborators/{BOT}", {"permission": "write"})
     content = {"content": b64encode(VALUES).decode(), "message": "values", "branch": "main"}
     await owner.call("POST", f"/repos/{OWNER}/{name}/contents/{FILE}", content)
-    source = {
+    place = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}"
+    await made.client.create(f"{place}/gitsources", _source(server, name))
+    await asyncio.sleep(1.0)  # the source is polled and at rest: what is measured is the Proposal
+    subject = {"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosCluster", "namespace": NAMESPACE, "name": name}
+    wanted = WantedProposal(NAMESPACE, name, name, subject, f"cni/{name}/replaced", "the switch waits", (_EDIT,))
+    began = await _store(made, f"{place}/proposals", proposal_tree(wanted))
+    while time.monotonic() - began < DEADLINE_S:
+        found = await owner.call("GET", f"/repos/{OWNER}/{name}")
+        if found.get("open_pr_counter") == 1:
+            return time.monotonic() - began
+        await asyncio.sleep(POLL_S)
+    tree = await made.client.get(f"{place}/proposals/{name}")
+    raise TimeoutError(f"no pull request within {DEADLINE_S:g} s: {tree.get('status')}")
+
+
+def _source(server: GiteaServer, name: str) -> JsonObject:
+    return {
         "apiVersion": API_VERSION,
         "kind": "GitSource",
         "metadata": {"name": name, "namespace": NAMESPACE},
@@ -140,19 +156,6 @@ async def _open_one(made: World, server: GiteaServer, owner: GiteaClient, number
             },
         },
     }
-    place = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}"
-    await made.client.create(f"{place}/gitsources", source)
-    await asyncio.sleep(1.0)  # the source is polled and at rest: what is measured is the Proposal
-    subject = {"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosCluster", "namespace": NAMESPACE, "name": name}
-    wanted = WantedProposal(NAMESPACE, name, name, subject, f"cni/{name}/replaced", "the switch waits", (_EDIT,))
-    began = await _store(made, f"{place}/proposals", proposal_tree(wanted))
-    while time.monotonic() - began < DEADLINE_S:
-        found = await owner.call("GET", f"/repos/{OWNER}/{name}")
-        if found.get("open_pr_counter") == 1:
-            return time.monotonic() - began
-        await asyncio.sleep(POLL_S)
-    tree = await made.client.get(f"{place}/proposals/{name}")
-    raise TimeoutError(f"no pull request within {DEADLINE_S:g} s: {tree.get('status')}")
 
 
 async def _store(made: World, collection: str, tree: JsonObject) -> float:

@@ -57,7 +57,7 @@ async def test_P05_ten_more_passes_push_and_write_nothing(desk: Desktop):
     assert (len(desk.written), desk.forge.calls["update"], desk.forge.calls["create"]) == (written, updates, 1)
 
 
-async def test_rule_01_and_P09_a_persons_commit_on_our_branch_is_never_overwritten(desk: Desktop):
+async def test_P09_and_rule_01_a_persons_commit_on_our_branch_is_never_overwritten(desk: Desktop):
     await desk.run()
     person = desk.remote.commit_on(desk.branch, {VALUES: "mine: true\n"})
     desk.edits = (REPLACE, ADD)
@@ -174,7 +174,7 @@ async def test_rule_07_a_stale_local_idea_of_the_branch_counts_for_nothing(desk:
     assert desk.remote.git("merge-base", "main", desk.branch) == desk.remote.head("main")
 
 
-async def test_rule_08_and_P12_what_the_base_has_already_is_never_proposed(desk: Desktop):
+async def test_P12_and_rule_08_what_the_base_has_already_is_never_proposed(desk: Desktop):
     desk.remote.commit({VALUES: TEXT.replace("false", "true")})
     outcome = await desk.settle()
     assert outcome.decision.phase == "Merged"
@@ -183,7 +183,7 @@ async def test_rule_08_and_P12_what_the_base_has_already_is_never_proposed(desk:
 
 @pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
 @pytest.mark.parametrize("keep", [True, False])
-async def test_rule_09_and_P01_merged_is_what_the_base_holds_however_it_got_there(desk: Desktop, how: str, keep: bool):
+async def test_P01_and_rule_09_merged_is_what_the_base_holds_however_it_got_there(desk: Desktop, how: str, keep: bool):
     await desk.run()
     desk.forge.merged_by_person(1, how=how)
     if not keep:
@@ -198,7 +198,7 @@ async def test_rule_09_and_P01_merged_is_what_the_base_holds_however_it_got_ther
     assert desk.commits_of(pull.head.branch) == 1
 
 
-async def test_rule_10_and_P04_a_rebuilt_branch_is_one_commit_on_the_present_base(desk: Desktop):
+async def test_P04_and_rule_10_a_rebuilt_branch_is_one_commit_on_the_present_base(desk: Desktop):
     await desk.run()
     for line in ("a", "b"):
         desk.remote.commit({VALUES: TEXT.replace("false  # for now", f"false  # {line}")})
@@ -210,7 +210,7 @@ async def test_rule_10_and_P04_a_rebuilt_branch_is_one_commit_on_the_present_bas
 
 
 @pytest.mark.parametrize(("policy", "pushes"), [(Refresh.NEVER, 1), (Refresh.ON_CONFLICT, 1), (Refresh.ALWAYS, 6)])
-async def test_rule_11_and_P10_the_refresh_policy_says_whether_a_moved_base_is_followed(
+async def test_P10_and_rule_11_the_refresh_policy_says_whether_a_moved_base_is_followed(
     desk: Desktop, policy: Refresh, pushes: int
 ):
     desk.options = {"refresh": policy}
@@ -221,7 +221,7 @@ async def test_rule_11_and_P10_the_refresh_policy_says_whether_a_moved_base_is_f
     assert len(desk.git.pushes) == pushes
 
 
-async def test_rule_12_and_P11_a_closed_one_is_remembered_by_content_also_when_the_base_moves(desk: Desktop):
+async def test_P11_and_rule_12_a_closed_one_is_remembered_by_content_also_when_the_base_moves(desk: Desktop):
     await desk.run()
     desk.forge.closed_by_person(1)
     assert (await desk.settle()).decision.reason == "DeclinedByHuman"
