@@ -14,7 +14,7 @@ from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.trust.provenance import AcceptedRevisions
 from tests.support.switch_live import Live
 from tests.support.switch_plane import CLUSTER, Plane, make_plane
-from tests.support.sync_cluster import until
+from tests.support.sync_cluster import install_crds, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 
@@ -26,6 +26,7 @@ def live_of(plane: Plane) -> Live:
 
 @pytest.fixture
 async def plane(request: pytest.FixtureRequest, kube_admin: KubeClient, namespace: str) -> AsyncIterator[Plane]:
+    await install_crds(kube_admin)
     made = await make_plane(kube_admin, namespace, getattr(request, "param", "replaced"))
     yield made
     await made.kill()

@@ -18,19 +18,26 @@ from gitops_ctl.trust.provenance import AcceptedRevisions
 from tests.support.switch_live import Live, LiveMachine
 from tests.support.switch_simulation import PLANES, SOURCE, SYNC, WORKERS, Desk, Git
 from tests.support.switch_worker import ModelWorker
-from tests.support.sync_cluster import TIMING, install_crds, until
+from tests.support.sync_cluster import TIMING, until
 
 CLUSTER = "north"
 
 
 @dataclass
 class Plane:
-    """A cluster, its machines and both processes in one namespace of the real server."""
+    """A cluster, its machines and both processes in one namespace of the real server.
+
+    Attributes:
+        client: the executor's.
+        worker, applier: of the worker's model and of whoever applies what Git declares; the executor's when None.
+    """
 
     client: KubeClient
     namespace: str
     git: Git
     live: Live | None = None
+    worker: KubeClient | None = None
+    applier: KubeClient | None = None
     revisions: AcceptedRevisions = field(default_factory=AcceptedRevisions)
     events: list[tuple[str, str]] = field(default_factory=list)
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
@@ -62,7 +69,8 @@ class Plane:
         tree["metadata"]["namespace"] = self.namespace
         mark = f"uid/{self.namespace}/{SOURCE}/{SYNC}:{ICHOR_GROUP}/TalosCluster:{self.namespace}/{CLUSTER}"
         tree["metadata"]["annotations"][ANNOTATION_OWNER_ID] = mark
-        await self.client.apply(self.path("talosclusters", CLUSTER), tree, manager="gitops-ctl", force=True)
+        client = self.applier or self.client
+        await client.apply(self.path("talosclusters", CLUSTER), tree, manager="gitops-ctl", force=True)
         self.publish()
 
     def publish(self) -> None:
@@ -88,7 +96,8 @@ class Plane:
     async def _ours(self, plural: str, kind: str, name: str, spec: Any) -> Any:
         metadata = {"name": name, "namespace": self.namespace}
         body = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
-        return await self.client.create(self.path(plural, group="gitops-ctl.dev"), body)
+        client = self.applier if self.applier is not None and kind == "Sync" else self.client
+        return await client.create(self.path(plural, group="gitops-ctl.dev"), body)
 
     async def start(self) -> None:
         """The executor, and the model of a worker where there is something for it to live on."""
@@ -106,7 +115,9 @@ class Plane:
         self.tasks = [asyncio.create_task(self.room.run())]
         if self.live is not None:
             wall = SystemClock().wall
-            model = ModelWorker(self.client, namespace=self.namespace, cluster=CLUSTER, live=self.live, wall=wall)
+            model = ModelWorker(
+                self.worker or self.client, namespace=self.namespace, cluster=CLUSTER, live=self.live, wall=wall
+            )
             self.tasks.append(asyncio.create_task(_again(model.look)))
 
     async def kill(self) -> None:
@@ -122,9 +133,15 @@ async def _again(look: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(0.2)
 
 
-async def make_plane(client: KubeClient, namespace: str, target: str) -> Plane:
-    """The cluster in its old mode, and everything around it."""
-    await install_crds(client)
+async def make_plane(
+    client: KubeClient,
+    namespace: str,
+    target: str,
+    *,
+    worker: KubeClient | None = None,
+    applier: KubeClient | None = None,
+) -> Plane:
+    """The cluster in its old mode, and everything around it; the definitions are there."""
     before = Mode(target).other
     roles = dict.fromkeys(PLANES, "controlplane") | dict.fromkeys(WORKERS, "worker")
     now = SystemClock().wall()
@@ -132,9 +149,10 @@ async def make_plane(client: KubeClient, namespace: str, target: str) -> Plane:
     live.written = live.template_written = live.started = now - timedelta(days=1)
     if before is Mode.REPLACED:
         live.value, live.agents_run, live.proxy, live.proxy_pods = "true", "replaced", False, 0
-    plane = Plane(client, namespace, Git(target, namespace=namespace), live)
+    plane = Plane(client, namespace, Git(target, namespace=namespace), live, worker, applier)
+    writer = applier or client
     old = Git(before.value, annotated=False, namespace=namespace).document()
-    await client.apply(plane.path("talosclusters", CLUSTER), old, manager="gitops-ctl")
+    await writer.apply(plane.path("talosclusters", CLUSTER), old, manager="gitops-ctl")
     for name, role in roles.items():
         body = {
             "apiVersion": ICHOR_API_VERSION,
@@ -142,6 +160,6 @@ async def make_plane(client: KubeClient, namespace: str, target: str) -> Plane:
             "metadata": {"name": name, "namespace": namespace},
             "spec": {"clusterRef": {"name": CLUSTER}, "address": "192.0.2.1", "role": role},
         }
-        await client.create(plane.path("talosmachines"), body)
+        await writer.create(plane.path("talosmachines"), body)
     await plane.own()
     return plane
