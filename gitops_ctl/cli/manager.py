@@ -241,8 +241,8 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         proposals=ProposalDesk(client, revisions=revisions, clones=clones),
         options=SwitchOptions(emit=partial(emit, action="Switch"), require=require, namespace=namespace, timing=timing),
     )
-    telling = TellingOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing)
-    places = Places(git, clones, revisions)
+    telling = TellingOptions(allow_file=allow_file, require=require)
+    places = Places(sources.informer, syncs.informer, git, clones, revisions)
     tellings = TellingRoom(client, places, events=events, check=PullChild(PULL_CHECK), options=telling)
     return Rooms(sources, syncs, proposals, switches, tellings)
 

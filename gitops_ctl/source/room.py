@@ -91,6 +91,11 @@ class SourceRoom:
         self._informer.add_handler(self._changed, rescue=self.queue.add)
         revisions.exists_by(self._may_exist)
 
+    @property
+    def informer(self) -> Informer[JsonObject]:
+        """What is known of the GitSources, for other rooms of the process; it is run here."""
+        return self._informer
+
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished."""
         work = Controller("gitsource", self.queue, self.controller.reconcile, workers=self._options.workers)

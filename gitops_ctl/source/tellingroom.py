@@ -1,4 +1,4 @@
-"""The running room that tells forges: informers, queue and workers put together; what the manager starts and stops.
+"""The running room that tells forges: queue and workers over what other rooms watch; what the manager starts and stops.
 
 Woken by a source or a Sync whose verdict, as the forge is told it, changes; by a revision that is accepted; and by a slow look at the pull
 requests.  A room of its own beside that of the sources: nothing that waits for a forge delays a source.
@@ -7,13 +7,10 @@ requests.  A room of its own beside that of the sources: nothing that waits for 
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
 
-from gitops_ctl.api.names import GROUP, VERSION
-from gitops_ctl.api.watched import without_managers
 from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.core.http import HttpClient
-from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
+from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.forge.controller import Adapter, adapter_of
 from gitops_ctl.forge.http import HttpxClient
@@ -23,16 +20,12 @@ from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
 from gitops_ctl.kube.controller import Controller
 from gitops_ctl.kube.events import EventRecorder
-from gitops_ctl.kube.informer import Informer, Timing
-from gitops_ctl.kube.mapper import Resource
+from gitops_ctl.kube.informer import Informer
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.kube.workqueue import WorkQueue
 from gitops_ctl.source.pulltelling import Pace, Ports, PullCheck
-from gitops_ctl.source.room import GIT_SOURCE
 from gitops_ctl.source.teller import Teller
 from gitops_ctl.trust.provenance import AcceptedRevisions
-
-SYNC: Final = Resource(GroupVersionKind(GROUP, VERSION, "Sync"), "syncs", namespaced=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +34,28 @@ class Options:
 
     Attributes:
         workers: sources that are told at a time, and so checks that run at a time.
-        namespace: only sources of this namespace; empty for all.
         allow_file: accept `file://` addresses; the local flag.
         require: raises LeadershipLost when the manager may not write any more.
         adapter: how forges are spoken to; over `http` when None.
     """
 
     workers: int = 2
-    namespace: str = ""
     allow_file: bool = False
     require: Callable[[], None] = lambda: None
-    timing: Timing | None = None
     adapter: Adapter | None = None
     pace: Pace | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What is accepted, where its objects are, and how more are fetched; shared with the room of the sources."""
+    """What the room reads, shared with the rooms of the sources and the Syncs: nothing is watched or kept twice.
 
+    Attributes:
+        sources, syncs: run by their own rooms.
+    """
+
+    sources: Informer[JsonObject]
+    syncs: Informer[JsonObject]
     git: GitTransport
     clones: CloneCache
     revisions: AcceptedRevisions
@@ -81,12 +77,7 @@ class TellingRoom:
         """`check` looks at a head; `http` reaches the forges, with a client of its own when None."""
         self._options = options or Options()
         self._own_http = HttpxClient(clock=client.clock, draw=client.draw)
-        self._sources, self._syncs = (
-            Informer(
-                client, kind, trim=without_managers, namespace=self._options.namespace, timing=self._options.timing
-            )
-            for kind in (GIT_SOURCE, SYNC)
-        )
+        self._sources, self._syncs = places.sources, places.syncs
         queue: WorkQueue[NamespacedName] = WorkQueue(
             workers=self._options.workers, tenant_of=lambda key: key.namespace, draw=client.draw
         )
@@ -111,19 +102,21 @@ class TellingRoom:
 
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished."""
-        watching = asyncio.create_task(self._syncs.run(), name="informer syncs of tellings")
+        settled = asyncio.ensure_future(self._settled())
+        closed = asyncio.ensure_future(self.queue.closed.wait())
         try:
-            settled = asyncio.ensure_future(self._syncs.settled.wait())
-            closed = asyncio.ensure_future(self.queue.closed.wait())
             await asyncio.wait({settled, closed}, return_when=asyncio.FIRST_COMPLETED)
+            work = Controller("telling", self.queue, self.teller.reconcile, workers=self._options.workers)
+            await work.run()
+        finally:
             settled.cancel()
             closed.cancel()
-            work = Controller("telling", self.queue, self.teller.reconcile, workers=self._options.workers)
-            await work.run_over(self._sources)
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+            await asyncio.gather(settled, closed, return_exceptions=True)
             await self._own_http.close()
+
+    async def _settled(self) -> None:
+        await self._sources.settled.wait()
+        await self._syncs.settled.wait()
 
     def stop(self) -> None:
         """Begin no further pass."""

@@ -121,6 +121,11 @@ class SyncRoom:
             raise RuntimeError("the room is used outside of its context")
         return self._world
 
+    @property
+    def informer(self) -> Informer[JsonObject]:
+        """What is known of the Syncs, for other rooms of the process; it is run here."""
+        return self._informer
+
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished, and their inventories written."""
         reconcile = SyncController(self.world).reconcile
