@@ -15,19 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import structlog
 
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.telemetry.endpoints import Endpoints, health_app
-from gitops_ctl.telemetry.logs import configure_logs
+from gitops_ctl.telemetry.logs import configure_logs, logger
 
 if TYPE_CHECKING:
     from gitops_ctl.cni.worker.probe import When
     from gitops_ctl.cni.worker.unit import Ports
 
-log = structlog.get_logger(__name__)
+log = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

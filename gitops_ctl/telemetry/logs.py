@@ -21,8 +21,8 @@ _PLACES = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionD
 
 
 def logger(name: str) -> Logger:
-    """A logger that carries its module's name on every line."""
-    return cast("Logger", structlog.get_logger().bind(logger=name))
+    """A logger that carries its module's name on every line; one made before `configure_logs` writes as that says, too."""
+    return cast("Logger", structlog.get_logger(logger=name))
 
 
 def configure_logs(*, json_lines: bool, level: str = "info", stream: TextIO | None = None) -> None:

@@ -48,3 +48,13 @@ def test_H22_a_traceback_says_where_and_not_what_the_variables_held() -> None:
     assert "failing" in line
     assert PLANTED[:12] not in line
     assert "locals" not in line
+
+
+def test_a_logger_that_was_made_earlier_writes_as_the_process_is_set_up() -> None:
+    stream = io.StringIO()
+    early = logger("test")
+    configure_logs(json_lines=True, stream=stream)
+    early.warning("started", error=f"password={PLANTED}")
+    line = json.loads(stream.getvalue())
+    assert (line["event"], line["logger"]) == ("started", "test")
+    assert PLANTED not in stream.getvalue()
