@@ -22,7 +22,7 @@ _PLACES = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionD
 
 def logger(name: str) -> Logger:
     """A logger that carries its module's name on every line; one made before `configure_logs` writes as that says, too."""
-    return cast("Logger", structlog.get_logger(logger=name))
+    return cast("Logger", structlog.get_logger(logger_name=name))
 
 
 def configure_logs(*, json_lines: bool, level: str = "info", stream: TextIO | None = None) -> None:
@@ -39,6 +39,7 @@ def configure_logs(*, json_lines: bool, level: str = "info", stream: TextIO | No
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            _name_logger,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _PLACES if json_lines else structlog.processors.format_exc_info,
@@ -49,6 +50,13 @@ def configure_logs(*, json_lines: bool, level: str = "info", stream: TextIO | No
         logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
         cache_logger_on_first_use=False,
     )
+
+
+def _name_logger(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """`logger` is taken as the name of a parameter where loggers are made, so it gets its name here."""
+    if "logger_name" in event:
+        event["logger"] = event.pop("logger_name")
+    return event
 
 
 def redact_event(_logger: object, _method: str, event: EventDict) -> EventDict:
