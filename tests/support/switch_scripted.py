@@ -126,18 +126,36 @@ class Scripted:
             self.broken.append("kube-proxy was removed while a control plane renders it")
 
 
+class TickingClock:
+    """Virtual time that no two readings share, as on a real machine: what began before is told from what began after."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._readings = 0
+
+    def boot_s(self) -> float:
+        self._readings += 1
+        return self._clock.boot_s() + self._readings * 1e-9
+
+    def wall(self) -> datetime:
+        return self._clock.wall()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
+
 class RealWorker(Process):
     """The worker of the product."""
 
     def __init__(self, world: World) -> None:
-        super().__init__(world, name="worker")
+        super().__init__(world, name="worker", clock=TickingClock(world.clock))
         self._scripted: Scripted = world.live
         folder = Path(tempfile.mkdtemp(prefix="switch-worker-"))
         mounted = folder / "clusters" / CLUSTER
         mounted.mkdir(parents=True)
         (mounted / "talosconfig").write_text("context: north\n")
         self._target: Any = direct_client(
-            self._scripted.target, component="worker", clock=world.clock, point=self._on_target
+            self._scripted.target, component="worker", clock=self.client.clock, point=self._on_target
         )
         for machine in self._scripted.machines.values():
             machine.busy = 0
@@ -150,7 +168,7 @@ class RealWorker(Process):
             probe=ProbeOptions("off"),
             pace=Pace(),
         )
-        unit.Target = lambda **_: ScriptedTarget(self._target, world.clock)  # type: ignore[assignment,misc]
+        unit.Target = lambda **_: ScriptedTarget(self._target, self.client.clock)  # type: ignore[assignment,misc]
         self._room = WorkerRoom(ports, namespace=NAMESPACE)
 
     def start(self) -> None:

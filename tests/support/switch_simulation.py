@@ -27,6 +27,7 @@ from gitops_ctl.cni.messages import Place
 from gitops_ctl.cni.model import Authority, Cluster, Mode, Observed, Operation, Phase
 from gitops_ctl.cni.proposals import cleanup_proposal, values_proposal, wants_cleanup
 from gitops_ctl.cni.room import Options, SwitchRoom
+from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.errors import Conflict, GitopsError, ReplyLost, Unavailable
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
@@ -288,7 +289,7 @@ class World:
 class Process:
     """One process of the two."""
 
-    def __init__(self, world: World, *, name: str) -> None:
+    def __init__(self, world: World, *, name: str, clock: Clock | None = None) -> None:
         self.dead = False
         self._world = world
         self._name = name
@@ -302,7 +303,7 @@ class Process:
                 if call.verb not in ("get", "list", "watch"):
                     world.rules.last_write_s = world.clock.boot_s()
 
-        client: Any = direct_client(world.api, component=name, clock=world.clock, point=point)
+        client: Any = direct_client(world.api, component=name, clock=clock or world.clock, point=point)
         client._exchange._streams = FaultyStreams(world.api, world.plan, late_s=LATE_S)
         self.client: KubeClient = client
 
