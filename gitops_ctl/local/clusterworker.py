@@ -70,7 +70,7 @@ def worker_process(  # noqa: PLR0913  each is an option of the command
     *,
     url: str,
     namespace: str,
-    mounts: Path,
+    credentials: Path,
     clock: Clock,
     probe_port: int = 0,
     interval_s: float = 10.0,
@@ -79,7 +79,7 @@ def worker_process(  # noqa: PLR0913  each is an option of the command
 
     Args:
         url: API server of the worker's own cluster, which was made in `folder`.
-        mounts: where `mount_credentials` put the files.
+        credentials: where `mount_credentials` put the files.
         probe_port: port at which the Service `kubernetes` is asked; 0 for its own.
         interval_s: between two looks while an operation runs.
     """
@@ -88,7 +88,7 @@ def worker_process(  # noqa: PLR0913  each is an option of the command
         folder, f"worker-{namespace}", server=url, user=worker_user(namespace), groups=groups, clock=clock
     )
     options = (
-        *(f"--kubeconfig={kubeconfig}", f"--namespace={namespace}", f"--credentials-dir={mounts}"),
+        *(f"--kubeconfig={kubeconfig}", f"--namespace={namespace}", f"--credentials-dir={credentials}"),
         *("--service-probe=on", f"--service-probe-port={probe_port}", f"--observation-interval={interval_s:g}"),
     )
     argv = (sys.executable, "-m", "gitops_ctl", "worker", "cluster", *options)

@@ -42,7 +42,7 @@ def test_its_process_has_an_identity_of_its_own(tmp_path: Path) -> None:
         folder,
         url="https://127.0.0.1:6443",
         namespace="team-a",
-        mounts=tmp_path / "mounts",
+        credentials=tmp_path / "mounts",
         clock=SystemClock(),
         probe_port=8443,
     )
