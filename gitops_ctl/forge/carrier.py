@@ -221,9 +221,19 @@ class Carrier:
             in_base=view is not None and not view.edited.changed,
             ended=self._asked.ended,
             reopen=bool(self._asked.reopen),
+            is_merged=await self._is_merged(pull, view),
         )
         known = await self._pull_facts(pull, view) if pull is not None else None
         return Facts(wanted, self.remembered, branch, tip, known, self._forge is None, self._asked.refresh)
+
+    async def _is_merged(self, pull: PullRequest | None, view: BaseView | None) -> bool:
+        """Whether what was pushed last has been taken; asked only once the edits cannot say so any more."""
+        if self._asked.ended not in ("withdrawn", "deleted"):
+            return False
+        if pull is not None and pull.state == "merged":
+            return True
+        head = self.remembered.head
+        return bool(head) and view is not None and await self._desk.is_in(view.commit, head)
 
     async def _pull_facts(self, pull: PullRequest, view: BaseView | None) -> Pull:
         marker = read_marker(pull.body)

@@ -8,6 +8,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from gitops_ctl.forge.content import Edited, FileEdit, edited
 from gitops_ctl.forge.errors import BaseMissing
 from gitops_ctl.forge.model import Tip
 from gitops_ctl.git.fetching import Credentials
+from gitops_ctl.git.history import is_ancestor
 from gitops_ctl.git.pushing import GitPusher, PushRequest
 from gitops_ctl.git.repository import CloneCache, Collector, Snapshot
 from gitops_ctl.git.store import ObjectStore
@@ -122,6 +124,10 @@ class Desk:
         except GitopsError:
             return ""
 
+    async def is_in(self, base: str, commit: str) -> bool:
+        """Whether the history of the base holds a commit, as far as it is known here."""
+        return await asyncio.to_thread(self._is_in, base, commit)
+
     async def tip_of(self, branch: str) -> str | None:
         """Where the server's branch is now."""
         return (await self._git.resolve(replace(self._request, ref=Ref("branch", branch)))).commit
@@ -164,6 +170,11 @@ class Desk:
             tree = store.links(commit).tree
             done = edited(lambda path: read_file(store, tree, path), edits)
             return BaseView(commit, done, content_hash(done.files))
+
+    def _is_in(self, base: str, commit: str) -> bool:
+        with self._store() as store, suppress(NotFound):
+            return store.contains(commit) and is_ancestor(store, commit, base)
+        return False
 
     def _missing_parent(self, commit: str) -> str:
         with self._store() as store:

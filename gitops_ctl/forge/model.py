@@ -53,6 +53,7 @@ class Wanted:
         in_base: the base has all of it.
         ended: why nothing is wanted any more; empty while it is.
         reopen: a person asked for it in spite of an earlier answer.
+        is_merged: what was pushed last has been merged; looked for only when the change is withdrawn.
     """
 
     operation: str
@@ -61,6 +62,7 @@ class Wanted:
     in_base: bool
     ended: Ended = ""
     reopen: bool = False
+    is_merged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

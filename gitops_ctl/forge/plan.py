@@ -42,6 +42,9 @@ def _end(facts: Facts) -> Decision:
     why = _ENDED[facts.wanted.ended]
     if facts.wanted.ended == "expired":
         return _finish(facts, phase="Expired", why=why)
+    if facts.wanted.is_merged:
+        # Whoever asked takes back what is done: that is noticed a moment earlier there than here, or by the forge.
+        return _finish(facts, phase="Merged", why="the base branch has taken the change")
     if facts.remembered.phase == "Merged" and not _is_open(facts.pull):
         return Decision(Action.NOTHING, "Merged", MERGED, "the base branch had the change; it is not watched any more")
     return _finish(facts, phase="Superseded", why=why)

@@ -137,6 +137,12 @@ ROWS = [
         Action.COMMENT,
         "Superseded",
     ),
+    (
+        "withdrawn, merged",
+        {"tip": CURRENT, "pull": MERGED, "wanted": replace(WANTED, ended="withdrawn", is_merged=True)},
+        Action.NOTHING,
+        "Merged",
+    ),
     ("declined before", {"remembered": Remembered(declined=(CONTENT,))}, Action.NOTHING, "DeclinedByHuman"),
     ("declined before, by edits", {"remembered": Remembered(declined=(EDITS,))}, Action.NOTHING, "DeclinedByHuman"),
     ("plain, no branch", {"plain": True}, Action.PUSH_CREATE, "Open"),
@@ -173,7 +179,7 @@ def test_nothing_but_a_base_with_the_change_makes_it_merged():
     for row, changes, _action, reason in ROWS:
         wanted = changes.get("wanted", WANTED)
         assert isinstance(wanted, Wanted)
-        assert (reason == "Merged") <= wanted.in_base, row
+        assert (reason == "Merged") <= (wanted.in_base or wanted.is_merged), row
 
 
 def test_a_foreign_tip_is_never_pushed_over_whatever_else_holds():

@@ -104,6 +104,21 @@ async def test_an_unmodified_pull_request_is_closed_with_its_reason(desk: Deskto
     assert [pull.number for pull in desk.forge.open()] == [2]
 
 
+@pytest.mark.parametrize("ended", ["withdrawn", "deleted"])
+async def test_what_is_withdrawn_after_it_was_merged_is_merged(desk: Desktop, ended: str):
+    await desk.run()
+    desk.forge.merged_by_person(1)
+    assert (await desk.settle(ended=ended)).decision.phase == "Merged"
+    assert desk.forge.said.get(1, []) == []
+
+
+async def test_what_is_withdrawn_before_the_forge_notices_the_merge_is_merged(desk: Desktop):
+    await desk.run()
+    desk.remote.merge(desk.branch)
+    assert (await desk.settle(ended="withdrawn")).decision.phase == "Merged"
+    assert "the base branch has taken the change" in desk.forge.said[1][0].text
+
+
 async def test_rule_03_a_reopened_one_is_pushed_again_and_its_head_is_verified(desk: Desktop):
     await desk.run()
     desk.forge.closed_by_person(1)
