@@ -7,7 +7,7 @@ from gitops_ctl.cni.mode import is_proxy_gone, proxy_missing
 from gitops_ctl.cni.model import Action, Observed, Progress, Receipt, Request, Result
 from gitops_ctl.cni.preflight import on_hold
 from gitops_ctl.cni.steps import VERIFY_S, Limit, Outcome, Verdict, View, asked, passed, pauses, waits, worker_limit
-from gitops_ctl.cni.steps_cni import agents_wait
+from gitops_ctl.cni.steps_cni import agents_wait, unread
 
 _VERIFY = "verify"
 
@@ -15,6 +15,8 @@ _VERIFY = "verify"
 def remove(view: View, seen: Observed) -> Outcome:
     """Once, after every machine: while an agent may run the old mode, or a control plane would bring it back, nothing is removed."""
     request = view.state.request(Action.REMOVE)
+    if (blind := unread(seen)) is not None:
+        return blind if request is None else replace(blind, asks=(request,))
     if request is not None and (outcome := _standing(view, request)) is not None:
         return outcome
     if _unswitched(view):

@@ -165,3 +165,29 @@ def test_objects_that_vanish_again_after_a_restore_pause() -> None:
     bench.run()
     # The first restore was done long ago and its request is over: this is asked for anew.
     assert len([one for one in bench.live.effects if "4-verify-kube-proxy" in one]) == 2
+
+
+def test_a_target_that_cannot_be_read_after_the_removal_is_not_taken_for_one_with_kube_proxy() -> None:
+    bench = removing()
+    while not any("remove" in one for one in bench.live.effects):
+        bench.later(seconds=10)
+        bench.work()
+        bench.rest()
+    bench.live.problems.append({"reason": "Unavailable", "message": "the API server of the target is away"})
+    bench.run()
+    assert bench.phase == "RemovingKubeProxy"
+    assert "the API server of the target is away" in bench.condition("Succeeded")["message"]
+    bench.live.problems.clear()
+    bench.run()
+    assert bench.phase == "Succeeded"
+
+
+def test_a_target_that_cannot_be_read_for_ten_minutes_pauses_with_its_reason() -> None:
+    bench = removing()
+    bench.live.problems.append({"reason": "Forbidden", "message": "may not list DaemonSets"})
+    bench.run()
+    for _ in range(3):
+        bench.later(minutes=4)
+        bench.run(seconds=1)
+    assert bench.paused[0] == "Forbidden"
+    assert bench.live.proxy

@@ -14,6 +14,9 @@ def refused(change: Change, target: str = "replaced") -> tuple[str, str]:
     bench = make_bench(target)
     change(bench)
     bench.run()
+    if bench.phase == "Preflight":  # what may pass by itself has two minutes
+        bench.later(minutes=2)
+        bench.run()
     assert bench.step.endswith("/1-preflight")
     assert bench.live.effects == []
     assert bench.mode in (None, "replaced" if target == "enabled" else None)
@@ -178,3 +181,22 @@ def test_a_refusal_that_was_cleared_is_passed_after_a_resume() -> None:
     bench.run()
     assert bench.phase == "AwaitingCNIChange"
     assert bench.status["operation"]["resume"] == 1
+
+
+def test_a_machine_that_answers_again_within_two_minutes_stops_nothing() -> None:
+    bench = make_bench("replaced")
+    cp(bench).reachable = False
+    bench.run()
+    assert bench.phase == "Preflight"
+    assert "cp-2" in bench.condition("Succeeded")["message"]
+    cp(bench).reachable = True
+    bench.run()
+    assert bench.phase == "AwaitingCNIChange"
+
+
+def test_a_refusal_that_cannot_pass_pauses_at_once_whatever_else_is_away() -> None:
+    bench = make_bench("replaced")
+    cp(bench).reachable = False
+    bench.live.machines["node-1"].staged = True
+    bench.run()
+    assert bench.phase == "Paused"
