@@ -36,6 +36,7 @@ from gitops_ctl.core.errors import BlockedError, NotFound
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.documents.index import DocumentCache
 from gitops_ctl.forge.desk import Git as ManagersGit
+from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.forge.room import Options as ProposalOptions
 from gitops_ctl.forge.room import ProposalRoom
 from gitops_ctl.git.repository import CloneCache
@@ -44,6 +45,7 @@ from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.events import EventKind, EventRecorder
 from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.lease import Leader, LeaseTiming
+from gitops_ctl.kube.looplag import watch_lag
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.source.pullchild import PullChild
 from gitops_ctl.source.room import Options as SourceOptions
@@ -169,8 +171,13 @@ async def run_manager(settings: Settings) -> int:
             allow_file=settings.allow_file,
             git=MeasuredGit(ChildTransport(), metrics, client.clock),
         )
-        async with rooms.syncs, _endpoints(settings, leader=leader, rooms=rooms, client=client, metrics=metrics):
-            return await _lead(leader, rooms=rooms, events=events, asked=asked)
+        lag = asyncio.create_task(watch_lag(client.clock, observe=metrics.loop_lag_seconds.observe), name="lag")
+        try:
+            async with rooms.syncs, _endpoints(settings, leader=leader, rooms=rooms, client=client, metrics=metrics):
+                return await _lead(leader, rooms=rooms, events=events, asked=asked)
+        finally:
+            lag.cancel()
+            await asyncio.gather(lag, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +189,7 @@ class Rooms:
     proposals: ProposalRoom
     switches: SwitchRoom
     tellings: TellingRoom
+    http: HttpxClient
 
 
 def make_rooms(  # noqa: PLR0913  what a process may choose
@@ -208,6 +216,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         git: how repositories are read; in a child process when None.
     """
     revisions = AcceptedRevisions()
+    http = HttpxClient(clock=client.clock, draw=client.draw)
     clones, git = CloneCache(cache), git or ChildTransport()
     documents = DocumentCache()  # one for both rooms: they read the same files of the same revisions
     sources = SourceRoom(
@@ -217,6 +226,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         revisions=revisions,
         events=events,
         documents=documents,
+        http=http,
         options=SourceOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
     )
     emit = partial(_emit, events)
@@ -232,6 +242,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         git=git,
         clones=clones,
         events=events,
+        http=http,
         options=ProposalOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
     )
     switches = SwitchRoom(
@@ -243,8 +254,8 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     )
     telling = TellingOptions(allow_file=allow_file, require=require)
     places = Places(sources.informer, syncs.informer, git, clones, revisions)
-    tellings = TellingRoom(client, places, events=events, check=PullChild(PULL_CHECK), options=telling)
-    return Rooms(sources, syncs, proposals, switches, tellings)
+    tellings = TellingRoom(client, places, events=events, check=PullChild(PULL_CHECK), http=http, options=telling)
+    return Rooms(sources, syncs, proposals, switches, tellings, http)
 
 
 def _emit(events: EventRecorder, tree: JsonObject, kind: str, reason: str, note: str, *, action: str = "Sync") -> None:
@@ -321,7 +332,8 @@ async def run_rooms(rooms: Rooms, *, until: Iterable["asyncio.Task[Any]"]) -> No
     rooms.proposals.stop()
     rooms.switches.stop()
     rooms.tellings.stop()
-    await asyncio.gather(*running)
+    async with rooms.http:
+        await asyncio.gather(*running)
 
 
 def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: KubeClient, metrics: Metrics) -> Endpoints:

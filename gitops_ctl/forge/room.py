@@ -16,7 +16,6 @@ from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.forge.controller import Adapter, Ports, ProposalController, adapter_of
 from gitops_ctl.forge.desk import Git
-from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
@@ -61,11 +60,10 @@ class ProposalRoom:
         git: Git,
         clones: CloneCache,
         events: EventRecorder,
+        http: HttpClient,
         options: Options | None = None,
-        http: HttpClient | None = None,
     ) -> None:
-        """`http` reaches the forges; a client of its own when None."""
-        self._own_http = HttpxClient(clock=client.clock)
+        """`http` reaches the forges; one for the process, because it keeps the pauses that they ask for."""
         self._options = options or Options()
         self._proposals, self._sources = (
             Informer(
@@ -85,7 +83,7 @@ class ProposalRoom:
             events=events,
             clock=client.clock,
             require_leader=self._options.require,
-            adapter=self._options.adapter or adapter_of(http or self._own_http, client.clock),
+            adapter=self._options.adapter or adapter_of(http, client.clock),
         )
         self.controller = ProposalController(
             ports,
@@ -111,7 +109,6 @@ class ProposalRoom:
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
-            await self._own_http.close()
 
     def stop(self) -> None:
         """Begin no further pass."""

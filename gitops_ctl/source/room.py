@@ -13,7 +13,6 @@ from gitops_ctl.core.http import HttpClient
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.index import DocumentCache
-from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
@@ -60,12 +59,11 @@ class SourceRoom:
         revisions: AcceptedRevisions,
         events: EventRecorder,
         documents: DocumentCache,
-        http: HttpClient | None = None,
+        http: HttpClient,
         options: Options | None = None,
     ) -> None:
-        """`http` speaks to forges; without one the room has a client of its own."""
+        """`http` reaches the forges."""
         self._options = options or Options()
-        self._own_http = HttpxClient(clock=client.clock, draw=client.draw)
         self._informer = Informer(
             client, GIT_SOURCE, trim=without_managers, namespace=self._options.namespace, timing=self._options.timing
         )
@@ -83,7 +81,7 @@ class SourceRoom:
             clock=client.clock,
             draw=client.draw,
             require_leader=self._options.require,
-            reviews=reader_of(client, http=http or self._own_http, clock=client.clock),
+            reviews=reader_of(client, http=http, clock=client.clock),
         )
         self.controller = SourceController(
             ports, lookup=self._informer.cache.get, documents=documents, allow_file=self._options.allow_file
@@ -99,10 +97,7 @@ class SourceRoom:
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished."""
         work = Controller("gitsource", self.queue, self.controller.reconcile, workers=self._options.workers)
-        try:
-            await work.run_over(self._informer)
-        finally:
-            await self._own_http.close()
+        await work.run_over(self._informer)
 
     def stop(self) -> None:
         """Begin no further pass."""

@@ -13,7 +13,6 @@ from gitops_ctl.core.http import HttpClient
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.forge.controller import Adapter, adapter_of
-from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import GitTransport
 from gitops_ctl.kube.asyncqueue import AsyncQueue
@@ -71,12 +70,11 @@ class TellingRoom:
         *,
         events: EventRecorder,
         check: PullCheck,
+        http: HttpClient,
         options: Options | None = None,
-        http: HttpClient | None = None,
     ) -> None:
-        """`check` looks at a head; `http` reaches the forges, with a client of its own when None."""
+        """`check` looks at a head; `http` reaches the forges."""
         self._options = options or Options()
-        self._own_http = HttpxClient(clock=client.clock, draw=client.draw)
         self._sources, self._syncs = places.sources, places.syncs
         queue: WorkQueue[NamespacedName] = WorkQueue(
             workers=self._options.workers, tenant_of=lambda key: key.namespace, draw=client.draw
@@ -90,7 +88,7 @@ class TellingRoom:
             events=events,
             clock=client.clock,
             require_leader=self._options.require,
-            adapter=self._options.adapter or adapter_of(http or self._own_http, client.clock),
+            adapter=self._options.adapter or adapter_of(http, client.clock),
             check=check,
             pace=self._options.pace or Pace(),
             allow_file=self._options.allow_file,
@@ -112,7 +110,6 @@ class TellingRoom:
             settled.cancel()
             closed.cancel()
             await asyncio.gather(settled, closed, return_exceptions=True)
-            await self._own_http.close()
 
     async def _settled(self) -> None:
         await self._sources.settled.wait()

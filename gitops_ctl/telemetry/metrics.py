@@ -40,6 +40,12 @@ class Metrics:
         self.objects = Gauge(
             "gitops_ctl_objects", "Objects of all Syncs by their state.", ["state"], registry=self.registry
         )
+        self.loop_lag_seconds = Histogram(
+            "gitops_ctl_event_loop_lag_seconds",
+            "How much later than asked for a task of the manager was run.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
         self.fetch_seconds = Histogram(
             "gitops_ctl_fetch_seconds",
             "Time of one question to a Git server, of one fetch from it, or of one cleaning of a copy.",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gitops_ctl.documents.splice import Edit
+from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.forge.room import Options, ProposalRoom
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import ChildTransport
@@ -16,6 +17,7 @@ from gitops_ctl.kube.config import ClusterConfig
 from gitops_ctl.kube.events import EventRecorder
 from gitops_ctl.kube.transport import KubeClient
 from tests.doubles.apiserver import ApiServer, FakeApiServer
+from tests.support.forge_run import run_with
 from tests.support.gitea import GiteaHandle, GiteaRepo
 from tests.support.proposal_room import PROPOSER, TIMING, Desk
 from tests.support.sync_cluster import install_crds, until
@@ -56,14 +58,16 @@ class GiteaDesk(Desk):
 
     async def start(self) -> None:
         """A manager begins."""
+        http = HttpxClient(clock=self.manager.clock)
         self.room = ProposalRoom(
             self.manager,
             git=ChildTransport(),
             clones=CloneCache(self.folder / "cache"),
             events=EventRecorder(self.manager, instance="tests"),
+            http=http,
             options=Options(namespace=self.namespace, timing=TIMING),
         )
-        self.running = asyncio.create_task(self.room.run())
+        self.running = asyncio.create_task(run_with(http, self.room.run()))
 
     async def opened(self, **more: Any) -> Any:
         """Ask for the switch, and the status once the pull request is open."""

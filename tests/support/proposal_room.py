@@ -11,6 +11,7 @@ from typing import Any
 from gitops_ctl.api.names import API_VERSION
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.forge.adapter import ForgeAdapter
+from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.forge.room import Options, ProposalRoom
 from gitops_ctl.forge.wanted import WantedProposal, proposal_tree
 from gitops_ctl.git.repository import CloneCache
@@ -18,6 +19,7 @@ from gitops_ctl.kube.events import EventRecorder
 from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.transport import KubeClient
 from tests.support.forge_fake import FakeForge
+from tests.support.forge_run import run_with
 from tests.support.git_bare import BareRemote
 from tests.support.git_keys import SshKey
 from tests.support.proposals import PURPOSE, REPLACE, TEXT, VALUES, LocalGit
@@ -161,14 +163,16 @@ class Tenant(Desk):
             self.tokens.append(token)
             return None if self.plain else self.forge
 
+        http = HttpxClient(clock=self.manager.clock)
         self.room = ProposalRoom(
             self.manager,
             git=self.git,
             clones=CloneCache(self.folder / "cache"),
             events=EventRecorder(self.manager, instance="tests"),
+            http=http,
             options=Options(allow_file=True, namespace=self.namespace, timing=TIMING, adapter=adapter),
         )
-        self.running = asyncio.create_task(self.room.run())
+        self.running = asyncio.create_task(run_with(http, self.room.run()))
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.index import DocumentCache
+from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import ChildTransport
 from gitops_ctl.kube.config import ClusterConfig
@@ -29,6 +30,7 @@ from gitops_ctl.source.room import SourceRoom
 from gitops_ctl.source.tellingroom import Options, Places, TellingRoom
 from gitops_ctl.trust.provenance import AcceptedRevisions
 from tests.doubles.apiserver import ApiServer, FakeApiServer
+from tests.support.forge_run import run_with
 from tests.support.git_keys import SshKey
 from tests.support.gitea import GiteaHandle, GiteaRepo
 from tests.support.sync_cluster import install_crds, until
@@ -181,6 +183,7 @@ class Lab:
         """A manager begins; it remembers nothing."""
         git, clones, revisions = ChildTransport(), CloneCache(self.folder / "cache"), AcceptedRevisions()
         events = EventRecorder(self.manager, instance="tests")
+        http = HttpxClient(clock=self.manager.clock)
         sources = SourceRoom(
             self.manager,
             git=git,
@@ -188,15 +191,17 @@ class Lab:
             revisions=revisions,
             events=events,
             documents=DocumentCache(),
+            http=http,
             options=SourceOptions(timing=TIMING),
         )
         syncs: Informer[JsonObject] = Informer(self.manager, SYNC, trim=without_managers, timing=TIMING)
         places = Places(sources.informer, syncs, git, clones, revisions)
         check = PullChild(MODULE, deadline_s=60.0)
-        tellings = TellingRoom(self.manager, places, events=events, check=check, options=Options(pace=QUICK))
+        tellings = TellingRoom(self.manager, places, events=events, check=check, http=http, options=Options(pace=QUICK))
         self.rooms = (sources, tellings)
         self.running = [
-            asyncio.create_task(work) for work in (syncs.run(), events.run(), sources.run(), tellings.run())
+            asyncio.create_task(work)
+            for work in (syncs.run(), events.run(), sources.run(), run_with(http, tellings.run()))
         ]
 
     async def stop(self) -> None:

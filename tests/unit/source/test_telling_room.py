@@ -16,6 +16,7 @@ from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.index import DocumentCache
 from gitops_ctl.forge.adapter import ForgeAdapter
+from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.kube.config import ClusterConfig
 from gitops_ctl.kube.events import EventRecorder
@@ -27,6 +28,7 @@ from gitops_ctl.source.room import SourceRoom
 from gitops_ctl.source.tellingroom import Options, Places, TellingRoom
 from gitops_ctl.trust.provenance import AcceptedRevisions
 from tests.doubles.apiserver import ApiServer, FakeApiServer
+from tests.support.forge_run import run_with
 from tests.support.git_bare import BareRemote
 from tests.support.proposals import LocalGit
 from tests.support.sync_cluster import install_crds, until
@@ -97,6 +99,7 @@ async def running(folder: Path, forge: TellForge, stack: AsyncExitStack) -> Runn
     await admin.create(f"{API}/gitsources", _object("GitSource", "network", spec))
     git, clones, revisions = LocalGit(), CloneCache(folder / "cache"), AcceptedRevisions()
     events = EventRecorder(manager, instance="tests")
+    http = HttpxClient(clock=manager.clock)
     sources = SourceRoom(
         manager,
         git=git,
@@ -104,6 +107,7 @@ async def running(folder: Path, forge: TellForge, stack: AsyncExitStack) -> Runn
         revisions=revisions,
         events=events,
         documents=DocumentCache(),
+        http=http,
         options=SourceOptions(allow_file=True, timing=TIMING),
     )
     syncs: Informer[JsonObject] = Informer(manager, SYNC, trim=without_managers, timing=TIMING)
@@ -111,8 +115,8 @@ async def running(folder: Path, forge: TellForge, stack: AsyncExitStack) -> Runn
         allow_file=True, adapter=lambda _source, _token, _ca: cast("ForgeAdapter", forge), pace=Pace(status_s=0.05)
     )
     places = Places(sources.informer, syncs, git, clones, revisions)
-    tellings = TellingRoom(manager, places, events=events, check=DirectCheck(), options=options)
-    tasks = [asyncio.create_task(work) for work in (syncs.run(), sources.run(), tellings.run())]
+    tellings = TellingRoom(manager, places, events=events, check=DirectCheck(), http=http, options=options)
+    tasks = [asyncio.create_task(work) for work in (syncs.run(), sources.run(), run_with(http, tellings.run()))]
 
     async def end() -> None:
         for task in tasks:
