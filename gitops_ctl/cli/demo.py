@@ -8,6 +8,7 @@ when that does not come, so the demo is a test as well.
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 
 import click
 
@@ -19,11 +20,31 @@ from gitops_ctl.core.jsonvalue import EMPTY, object_at, text_at
 _SITE_A = "ConfigMap/network/site-a-core"
 
 
-@click.command()
-@click.option("--keep", is_flag=True, help="Leave everything running until Ctrl-C, to look around.")
-def demo(*, keep: bool) -> None:
+_keep = click.option("--keep", is_flag=True, help="Leave everything running until Ctrl-C, to look around.")
+
+
+@click.group(invoke_without_command=True)
+@_keep
+@click.pass_context
+def demo(context: click.Context, *, keep: bool) -> None:
     """Show the main job: from a signed commit to the cluster, and what is refused on the way."""
-    asyncio.run(_demo(keep=keep))
+    if context.invoked_subcommand is None:
+        asyncio.run(_demo(keep=keep))
+    elif keep:
+        raise click.UsageError(f"--keep belongs behind {context.invoked_subcommand}")
+
+
+@demo.command()
+@_keep
+@click.option("--separate", is_flag=True, help="The switched cluster has an API server of its own.")
+def cni(*, keep: bool, separate: bool) -> None:
+    """Switch a cluster of Talos machines from kube-proxy to Cilium and back, with a pull request for the values.
+
+    Kubernetes and Gitea are real; nodes are simulated, and machines are played by stand-ins, so it needs a checkout.
+    """
+    from gitops_ctl.cli.democni import switch_demo  # noqa: PLC0415 - most of it is not needed by the other demo
+
+    asyncio.run(switch_demo(say=_say, keep=keep, separate=separate))
 
 
 async def _demo(*, keep: bool) -> None:
@@ -142,17 +163,7 @@ class Story:
         await show_status(self._world.client, namespace=NAMESPACE)
 
     def _ready_at(self, commit: str) -> Callable[[], Awaitable[bool]]:
-        async def ready() -> bool:
-            source = object_at(await self._world.source(), "status")
-            sync = object_at(await self._world.sync(), "status")
-            return (
-                text_at(source, "accepted", "revision") == commit
-                and is_true(source, "Ready")
-                and text_at(sync, "lastAppliedRevision") == commit
-                and is_true(sync, "Ready")
-            )
-
-        return ready
+        return partial(self._world.is_applied, commit)
 
     async def _collector_runs(self) -> bool:
         path = "/apis/apps/v1/namespaces/telemetry/deployments/collector"

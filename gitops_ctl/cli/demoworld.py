@@ -16,7 +16,7 @@ from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
 from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.conditions import condition_of
+from gitops_ctl.core.conditions import condition_of, is_true
 from gitops_ctl.core.errors import BlockedError, TerminalError
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, objects_at, text_at
 from gitops_ctl.documents.loader import load
@@ -50,12 +50,20 @@ class DemoWorld:
     workshop: Workshop
     logs: Path
     say: Callable[[str], None]
+    namespace: str = NAMESPACE
+    name: str = NAME
 
     async def source(self) -> JsonObject:
-        return await self.client.find(GIT_SOURCE.path(NAMESPACE, NAME)) or EMPTY
+        return await self.client.find(GIT_SOURCE.path(self.namespace, self.name)) or EMPTY
 
     async def sync(self) -> JsonObject:
-        return await self.client.find(SYNC.path(NAMESPACE, NAME)) or EMPTY
+        return await self.client.find(SYNC.path(self.namespace, self.name)) or EMPTY
+
+    async def is_applied(self, commit: str) -> bool:
+        """Whether source and Sync are Ready at this commit."""
+        source, sync = object_at(await self.source(), "status"), object_at(await self.sync(), "status")
+        accepted = text_at(source, "accepted", "revision") == commit and is_true(source, "Ready")
+        return accepted and text_at(sync, "lastAppliedRevision") == commit and is_true(sync, "Ready")
 
     async def until(self, claim: str, holds: Callable[[], Awaitable[bool]]) -> float:
         """Wait until the claim holds; gives the seconds that it took.
@@ -113,7 +121,7 @@ async def demo_world(*, say: Callable[[str], None]) -> AsyncIterator[DemoWorld]:
     folder = SystemFolder(state_home() / "demo")
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        stack.enter_context(_alone())
+        stack.enter_context(alone("demo"))
         # What a killed demo left behind.
         await take_down(folder, purge=True)
         stack.push_async_callback(take_down, folder, purge=True)
@@ -137,8 +145,13 @@ async def demo_world(*, say: Callable[[str], None]) -> AsyncIterator[DemoWorld]:
         yield DemoWorld(client, Path(state.kubeconfig), Path(state.kubectl), workshop, folder.logs, say)
 
 
-def _alone() -> AbstractContextManager[None]:
-    lock = state_home() / "demo.lock"
+def alone(name: str) -> AbstractContextManager[None]:
+    """Be the only process that runs the demo of that name.
+
+    Raises:
+        BlockedError: another one does (LOCAL_BUSY).
+    """
+    lock = state_home() / f"{name}.lock"
     hint = "wait for its end, or end it with Ctrl-C where it runs"
     busy = BlockedError("another demo is running", code=ErrorCode.LOCAL_BUSY, subject=str(lock), hint=hint)
     return locked(lock, busy=busy)

@@ -5,6 +5,7 @@ Every person gets an SSH key of the moment; commits are signed by git itself.  N
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,6 +101,13 @@ class Workshop:
             }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         return self._run([git_binary(), *options, *arguments], cwd=self.checkout)
+
+    def product(self, *arguments: str) -> tuple[int, str]:
+        """Run `gitops-ctl` in the checkout as a person does; gives its exit code and output, the checkout's own path as `.`."""
+        argv = [sys.executable, "-m", "gitops_ctl", *arguments]
+        environment: Mapping[str, str] = git_environment(self.folder)
+        done = subprocess.run(argv, cwd=self.checkout, env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, (done.stdout + done.stderr).replace(str(self.checkout), ".")
 
     def _helper(self) -> str:
         return f"!f() {{ echo username={self.login.user}; echo password={self.login.password}; }}; f"
