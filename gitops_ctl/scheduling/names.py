@@ -46,10 +46,10 @@ _SUBDOMAIN: Final = re.compile(rf"{_DOMAIN_LABEL}(?:\.{_DOMAIN_LABEL})*")
 _LABEL_TEXT: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
-def fnv64(text: str) -> str:
-    """FNV-1a 64 over the UTF-8 bytes of `text`: 16 lower-case hex digits."""
+def fnv64(*parts: str) -> str:
+    """FNV-1a 64 over the UTF-8 bytes of the parts, joined by one NUL byte: 16 lower-case hex digits."""
     value = _OFFSET
-    for byte in text.encode():
+    for byte in "\0".join(parts).encode():
         value = ((value ^ byte) * _PRIME) & _MASK
     return f"{value:016x}"
 
