@@ -17,7 +17,15 @@ from gitops_ctl.cni.messages import Place
 from gitops_ctl.cni.model import KIND, Authority, Cluster, Machine, Observed, Operation, Phase, Problem, Record, State
 from gitops_ctl.cni.pending import report_of
 from gitops_ctl.cni.plan import Decision, World, plan
-from gitops_ctl.cni.proposals import asked_of, cleanup_name, is_open, pull_request_of, values_name, with_link, withdrawn
+from gitops_ctl.cni.proposals import (
+    asked_of,
+    cleanup_name,
+    is_watched,
+    pull_request_of,
+    values_name,
+    with_link,
+    withdrawn,
+)
 from gitops_ctl.cni.reading import cluster_of, machine_of, operation_of
 from gitops_ctl.cni.writing import (
     cluster_ready,
@@ -294,7 +302,7 @@ class SwitchController:
                 )
         for name in _obsolete(operation, wanted) if world.authority.revision else ():
             stored = self._ports.caches.proposal(NamespacedName(operation.key.namespace, name))
-            if stored is not None and is_open(stored):
+            if stored is not None and is_watched(stored):
                 path = PROPOSAL.path(operation.key.namespace, name)
                 await self._ports.client.apply(path, withdrawn(stored), manager=FIELD_MANAGER_CNI)
 

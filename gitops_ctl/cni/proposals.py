@@ -18,7 +18,7 @@ from gitops_ctl.documents.splice import Edit
 from gitops_ctl.forge.content import FileEdit
 from gitops_ctl.forge.wanted import WantedProposal
 
-_ENDED: Final = frozenset({"Merged", "Closed", "Superseded", "Expired"})
+_ENDED: Final = frozenset({"Closed", "Superseded", "Expired"})
 
 
 def values_name(operation: Operation) -> str:
@@ -91,8 +91,8 @@ def wants_cleanup(cluster: Cluster, operation: Operation, authority: Authority) 
     )
 
 
-def is_open(proposal: JsonObject) -> bool:
-    """Whether a proposal may still have, or get, a pull request."""
+def is_watched(proposal: JsonObject) -> bool:
+    """Whether a proposal may still have, or get, a pull request, or is watched after its merge lest somebody reverts it."""
     return text_at(proposal, "status", "phase") not in _ENDED and bool(objects_at(proposal, "spec", "changes"))
 
 

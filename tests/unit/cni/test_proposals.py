@@ -8,7 +8,7 @@ from gitops_ctl.cni.model import Introduction
 from gitops_ctl.cni.proposals import (
     asked_of,
     cleanup_proposal,
-    is_open,
+    is_watched,
     pull_request_of,
     values_proposal,
     wants_cleanup,
@@ -100,12 +100,17 @@ def test_no_clean_up_before_the_end() -> None:
 
 def test_a_withdrawn_proposal_asks_for_nothing_and_is_not_withdrawn_again() -> None:
     stored = values(waiting())
-    assert is_open(stored)
+    assert is_watched(stored)
     gone = withdrawn(stored)
     assert gone["spec"]["changes"] == []  # type: ignore[index,call-overload]
-    assert not is_open(gone)
-    assert not is_open({**stored, "status": {"phase": "Merged"}})
-    assert is_open({**stored, "status": {"phase": "Open"}})
+    assert not is_watched(gone)
+    assert is_watched({**stored, "status": {"phase": "Open"}})
+
+
+def test_a_merged_proposal_is_withdrawn_too_so_that_the_switch_back_is_no_revert_of_it() -> None:
+    stored = values(waiting())
+    assert is_watched({**stored, "status": {"phase": "Merged"}})
+    assert not is_watched({**stored, "status": {"phase": "Closed"}})  # a person's no stays to be seen
 
 
 def test_what_we_asked_for_is_found_again_in_what_the_server_stores() -> None:
