@@ -57,7 +57,7 @@ async def _let_the_manager_sign(managed: Managed) -> None:
     await admin.create(f"/api/v1/namespaces/{namespace}/secrets", secret)
     roles: Any = (await admin.list_all(_ROLES.format(namespace))).items
     for role in roles:
-        if not any(rule["resources"] == ["secrets"] for rule in role["rules"]):
+        if not any(rule["resources"] == ["secrets"] for rule in role["rules"] or ()):
             continue
         rules = [
             {**rule, "resourceNames": [*rule["resourceNames"], SECRET]} if rule["resources"] == ["secrets"] else rule
