@@ -261,8 +261,13 @@ class ProposalController:
     async def _rest(self, tree: JsonObject, proposal: Proposal, memory: _Memory) -> float | None:
         if text_at(tree, "metadata", "deletionTimestamp"):
             return await self._let_go(tree, None)
+        before = remembered_of(proposal.status)
         decision = Decision(Action.NOTHING, "Superseded", "Superseded", "a newer Proposal goes on with the branch")
-        remembered = replace(remembered_of(proposal.status), phase="Superseded")
+        if before.phase == "Merged":
+            decision = Decision(
+                Action.NOTHING, "Merged", "Merged", "the base branch had the change; it is not watched any more"
+            )
+        remembered = replace(before, phase=decision.phase)
         await self._write(tree, Found(remembered, Outcome(decision)), memory=memory)
         return None
 

@@ -199,6 +199,24 @@ async def _now_differs(lab: Tenant) -> bool:
     return datetime.now(UTC) - datetime.fromisoformat(created) > timedelta(seconds=1)
 
 
+async def test_a_merged_one_stays_merged_when_a_younger_one_of_its_purpose_goes_on(lab: Tenant):
+    await lab.ask("first")
+    await lab.until_reason("Open", name="first")
+    lab.forge.merged_by_person(1)
+    await lab.ask("first", changes=())
+    await lab.until_reason("Merged", name="first")
+    await until(lambda: _now_differs(lab), what="a second passes")
+    await lab.ask("second", changes=(REPLACE, ADD))
+    await lab.until_reason("Open", name="second")
+    first = await until(lambda: _message_has(lab, "not watched any more"), what="the older one was looked at again")
+    assert (first["status"]["phase"], first["status"]["number"]) == ("Merged", 1)
+
+
+async def _message_has(lab: Tenant, text: str) -> Any:
+    tree = await lab.get("first")
+    return tree if text in tree["status"]["conditions"][0]["message"] else None
+
+
 async def test_a_younger_one_with_another_subject_closes_the_older_pull_request(lab: Tenant):
     await lab.ask("first")
     await lab.until_reason("Open", name="first")
