@@ -245,13 +245,9 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         http=http,
         options=ProposalOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
     )
-    switches = SwitchRoom(
-        client,
-        revisions=revisions,
-        read=reader,
-        proposals=ProposalDesk(client, revisions=revisions, clones=clones),
-        options=SwitchOptions(emit=partial(emit, action="Switch"), require=require, namespace=namespace, timing=timing),
-    )
+    switching = SwitchOptions(emit=partial(emit, action="Switch"), require=require, namespace=namespace, timing=timing)
+    desk = ProposalDesk(client, revisions=revisions, clones=clones)
+    switches = SwitchRoom(client, revisions=revisions, read=reader, proposals=desk, options=switching)
     telling = TellingOptions(allow_file=allow_file, require=require)
     places = Places(sources.informer, syncs.informer, git, clones, revisions)
     tellings = TellingRoom(client, places, events=events, check=PullChild(PULL_CHECK), http=http, options=telling)
