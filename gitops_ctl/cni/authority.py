@@ -14,7 +14,7 @@ from gitops_ctl.cni.model import Authority, Cluster, Introduction, Steering
 from gitops_ctl.cni.reading import cluster_of
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import NamespacedName, ObjectId
-from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, objects_at, text_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, objects_at, text_at
 from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.documents.loader import Document
 from gitops_ctl.documents.pointer import pointer_of
@@ -59,8 +59,8 @@ class AuthorityReader:
         if owner is None:
             return Authority(why="no Sync applied this TalosCluster")
         sync = await self._client.find(f"{_API}/namespaces/{owner.namespace}/syncs/{owner.sync}") or EMPTY
-        if text_at(sync, "spec", "sourceRef", "name") != owner.source or not await self._is_listed(tree, sync):
-            return Authority(why="the Sync that its mark names does not have it")
+        if why := await self._why_not_its(sync, owner, tree):
+            return Authority(why=f"the Sync that its mark names {why}")
         revision, why = self._revision(NamespacedName(owner.namespace, owner.source))
         if revision is None:
             return Authority(why=why)
@@ -89,6 +89,13 @@ class AuthorityReader:
             self._found = {known: document for known, document in self._found.items() if known[0] != place[0]}
             self._found[place] = declared(found, ObjectId.of(tree), target=text_at(sync, "spec", "targetNamespace"))
         return self._found[place]
+
+    async def _why_not_its(self, sync: JsonObject, owner: Owner, tree: JsonObject) -> str:
+        """Why a Sync does not stand behind the object; empty when it does."""
+        if object_at(sync, "spec", "kubeConfigSecretRef"):
+            return "applies to another cluster"
+        is_its = text_at(sync, "spec", "sourceRef", "name") == owner.source and await self._is_listed(tree, sync)
+        return "" if is_its else "does not have it"
 
     async def _is_listed(self, tree: JsonObject, sync: JsonObject) -> bool:
         """Whether the inventory of the Sync has the object: a mark alone can be written by anybody who may edit it."""

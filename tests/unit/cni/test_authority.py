@@ -133,6 +133,16 @@ async def test_a_mark_with_another_source_than_the_sync_follows_counts_for_nothi
     assert (await bench.reader.of(await bench.live(mark=mark))).revision == ""
 
 
+async def test_a_sync_that_applies_to_another_cluster_stands_behind_nothing_here(bench: Bench) -> None:
+    """Its consents are for the object over there, whoever copied that object with its mark."""
+    bench.publish()
+    path = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/syncs/{SYNC}"
+    await bench.client.patch_merge(path, {"spec": {"kubeConfigSecretRef": {"name": "elsewhere"}}})
+    found = await bench.reader.of(await bench.live())
+    assert (found.revision, found.introduced) == ("", None)
+    assert "another cluster" in found.why
+
+
 async def test_a_cluster_that_the_revision_does_not_declare_is_told(bench: Bench) -> None:
     bench.publish()
     tree = await bench.live()
