@@ -6,9 +6,11 @@ Pure.  What is unknown refuses as well: a check that cannot be made is not passe
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from gitops_ctl.cni.messages import prism_port
 from gitops_ctl.cni.mode import Replacement, is_asked, is_proxy_gone, replacement_of
 from gitops_ctl.cni.model import Cluster, Machine, MachineSeen, Mode, Observed, Problem, ProxySeen
 from gitops_ctl.cni.versions import is_in, version_of
+from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import listed
 
 _LOOPBACK: Final = frozenset({"", "localhost", "127.0.0.1", "::1", "[::1]"})
@@ -105,11 +107,17 @@ def _machines(machines: Sequence[Machine], observed: Observed, *, target: Mode) 
         if machine.held and not machine.is_control_plane:
             continue
         if seen is None or not seen.reachable:
-            if machine.is_control_plane:
-                found = seen.problem if seen is not None else None
-                yield Problem(found.reason, f"{machine.name}: {found.message}") if found else unreachable(machine)
+            found = _unseen(machine, seen)
+            if machine.is_control_plane or found.reason != ErrorCode.MACHINE_UNREACHABLE.reason:
+                yield found  # a worker may be away; what no waiting cures is told of it too (section 2.1)
         elif trouble := trouble_of(machine, seen):
             yield trouble
+
+
+def _unseen(machine: Machine, seen: MachineSeen | None) -> Problem:
+    """Why nothing is known about a machine."""
+    found = seen.problem if seen is not None else None
+    return Problem(found.reason, f"{machine.name}: {found.message}") if found else unreachable(machine)
 
 
 def _cilium(observed: Observed) -> Iterator[Problem]:
@@ -138,37 +146,47 @@ def _objects_match(proxy: ProxySeen | None, target: Mode) -> bool:
 
 
 def _kube_prism(machines: Sequence[Machine], observed: Observed) -> Iterator[Problem]:
+    """On every node it must listen where Cilium will look for the API server (section 14.6); what is not known does not count."""
     host = observed.cilium.service_host if observed.cilium is not None else ""
     if host.lower() not in _LOOPBACK:
         return  # an address that works already is kept, and KubePrism is not asked
+    port = _wanted_port(observed)
     for machine in machines:
         seen = observed.machines.get(machine.name)
-        if seen is not None and seen.reachable and seen.problem is None and not seen.prism_healthy:
-            yield Problem(
-                "KubePrismNotHealthy", f"{machine.name}: KubePrism does not answer, and Cilium would depend on it"
-            )
+        if seen is None or not seen.reachable or seen.problem is not None:
+            yield _unseen(machine, seen)
+        elif not seen.prism_healthy:
+            yield _prism(machine, "does not answer")
+        elif seen.prism_port != port:
+            yield _prism(machine, f"listens on port {seen.prism_port or 'unknown'}, not on {port}")
+
+
+def _prism(machine: Machine, what: str) -> Problem:
+    return Problem("KubePrismNotHealthy", f"{machine.name}: KubePrism {what}, and Cilium would depend on it")
+
+
+def _wanted_port(observed: Observed) -> int:
+    """The port that stands in the values when the switch is over: with a host that is kept its port is kept too (section 11)."""
+    cilium = observed.cilium
+    kept = cilium.service_port if cilium is not None and cilium.service_host else ""
+    return int(kept) if kept.isdecimal() else prism_port(observed)
 
 
 def _contract(cluster: Cluster, machines: Sequence[Machine], observed: Observed) -> Iterator[Problem]:
-    """Versions of all machines and the form of their configuration agree (section 7.3)."""
+    """Versions of all machines and the form that is written agree; a form that the cluster names replaces another one (section 7.3)."""
     known = [
         seen for machine in machines if (seen := observed.machines.get(machine.name)) is not None and seen.reachable
     ]
     for seen in known:
         version = version_of(seen.version)
         wanted = cluster.contract or seen.contract
-        if seen.contract and cluster.contract and seen.contract != cluster.contract:
-            yield Problem(
-                "ContractMismatch",
-                f"{seen.name} uses the form of {seen.contract}, and the cluster names {cluster.contract}",
-            )
-        elif wanted == "v1.14" and (version is None or version < _DOCUMENTS_SINCE):
+        if wanted == "v1.14" and (version is None or version < _DOCUMENTS_SINCE):
             yield Problem(
                 "ContractMismatch",
                 f"{seen.name} runs Talos {seen.version or 'unknown'}, which has no document KubeProxyConfig",
             )
     forms = sorted({seen.contract for seen in known if seen.contract})
-    if len(forms) > 1:
+    if len(forms) > 1 and not cluster.contract:
         yield Problem("ContractMismatch", f"the machines use different forms of configuration: {', '.join(forms)}")
 
 

@@ -39,13 +39,14 @@ _CLASSES: Final[Mapping[str, PathClass]] = {
     "machine.time": "safe",
     "machine.certSANs": "safe",
     "machine.acceptedCAs": "safe",
-    "machine.features.kubePrism": "safe",
     "machine.features.kubernetesTalosAPIAccess": "safe",
     "debug": "safe",
-    "KubePrismConfig": "safe",
     "KubeFlannelCNIConfig": "safe",
     "EventSinkConfig": "safe",
     "KmsgLogConfig": "safe",
+    # Taken without a reboot, but never along with a switch: Cilium may look for the API server there.
+    "machine.features.kubePrism": "unknown",
+    "KubePrismConfig": "unknown",
     # Used while a machine is installed or upgraded.
     "machine.install": "install",
     "machine.disks": "install",

@@ -32,6 +32,7 @@ class LiveMachine:
     problem: Tree | None = None
     staged: bool = False
     prism: bool = True
+    prism_port: int = 7445
     pending: list[Tree] = field(default_factory=list)
     gates: set[str] = field(default_factory=set)
     refuses: str = ""
@@ -47,7 +48,7 @@ class LiveMachine:
 
     def seen(self, mode: str) -> Tree:
         if not self.reachable:
-            return {"name": self.name, "reachable": False}
+            return {"name": self.name, "reachable": False, **({"problem": self.problem} if self.problem else {})}
         names = ["api", "services", "node"]
         names += ["proxy", "manifest", "static-pods"] if self.role == "controlplane" else []
         found: Tree = {
@@ -67,7 +68,7 @@ class LiveMachine:
             ],
         }
         if self.prism:
-            found["kubePrism"] = {"healthy": True, "port": 7445}
+            found["kubePrism"] = {"healthy": True, "port": self.prism_port}
         if self.problem:
             found["problem"] = self.problem
         return found
@@ -91,6 +92,7 @@ class Live:
     operator_ready: bool = True
     overrides: list[Tree] = field(default_factory=list)
     service_host: str = ""
+    service_port: str = ""
     cilium_version: str = "1.18.3"
     kubernetes_version: str = "v1.36.3"
     proxy: bool = True
@@ -153,7 +155,8 @@ class Live:
             "templateWrittenAt": self.template_written,
         }
         found |= {name: to_rfc3339(moment) for name, moment in moments.items() if moment is not None}
-        texts = {"value": self.value, "checksum": self.checksum, "serviceHost": self.service_host}
+        place = {"serviceHost": self.service_host, "servicePort": self.service_port}
+        texts = {"value": self.value, "checksum": self.checksum, **place}
         return found | {name: text for name, text in texts.items() if text}
 
     def _proxy(self) -> Tree:

@@ -40,6 +40,18 @@ def denied(component: str, versions: str) -> Change:
     return change
 
 
+def kept_port(bench: Bench) -> None:
+    bench.live.service_host, bench.live.service_port = "localhost", "6443"
+
+
+def without_base(machine: Any) -> None:
+    machine.reachable = False
+    machine.problem = {
+        "reason": "CredentialNotMounted",
+        "message": "the key machineconfig.yaml of the Secret node-1-base is not mounted",
+    }
+
+
 CASES: dict[str, tuple[Change, str, str]] = {
     "preset": (lambda b: b.cluster["spec"]["cni"].update(preset="custom"), "PresetNotReadable", "custom"),
     "unreachable": (lambda b: setattr(cp(b), "reachable", False), "MachineUnreachable", "cp-2"),
@@ -52,7 +64,18 @@ CASES: dict[str, tuple[Change, str, str]] = {
     ),
     "KubePrism": (lambda b: setattr(b.live.machines["node-2"], "prism", False), "KubePrismNotHealthy", "node-2"),
     "override": (overridden, "NodeOverridePresent", "node-2"),
-    "contract": (lambda b: b.cluster["spec"].update(contract="v1.14"), "ContractMismatch", "v1.14"),
+    "two forms": (lambda b: setattr(cp(b), "contract", "v1.14"), "ContractMismatch", "v1.13, v1.14"),
+    "other port": (
+        lambda b: setattr(b.live.machines["node-2"], "prism_port", 7446),
+        "KubePrismNotHealthy",
+        "port 7446",
+    ),
+    "kept port": (kept_port, "KubePrismNotHealthy", "cp-1: KubePrism listens on port 7445, not on 6443"),
+    "base of a worker": (
+        lambda b: without_base(b.live.machines["node-1"]),
+        "CredentialNotMounted",
+        "node-1: the key machineconfig.yaml of the Secret node-1-base is not mounted",
+    ),
     "old Talos": (
         lambda b: [
             setattr(m, "contract", "v1.14") or setattr(m, "version", "v1.13.2") for m in b.live.machines.values()
@@ -139,7 +162,31 @@ def test_kube_prism_is_not_asked_for_when_kube_proxy_comes_back() -> None:
 
 def test_a_worker_that_does_not_answer_does_not_stop_the_preflight() -> None:
     bench = make_bench("replaced")
+    bench.live.service_host = "192.0.2.10"
     bench.live.machines["node-1"].reachable = False
+    bench.run()
+    assert bench.phase == "AwaitingCNIChange"
+
+
+def test_where_cilium_will_ask_kube_prism_every_machine_must_say_that_it_answers() -> None:
+    reason, message = refused(lambda b: setattr(b.live.machines["node-1"], "reachable", False))
+    assert reason == "MachineUnreachable"
+    assert "node-1" in message
+
+
+def test_the_port_that_cilium_uses_already_is_the_one_that_is_asked_for() -> None:
+    bench = make_bench("replaced")
+    bench.live.service_host, bench.live.service_port = "localhost", "7446"
+    for machine in bench.live.machines.values():
+        machine.prism_port = 7446
+    bench.run()
+    assert bench.phase == "AwaitingCNIChange"
+
+
+def test_a_form_that_the_cluster_names_replaces_the_one_that_the_machines_have() -> None:
+    bench = make_bench("replaced")
+    bench.cluster["spec"]["contract"] = "v1.14"
+    bench.live.machines["cp-1"].contract = "v1.14"
     bench.run()
     assert bench.phase == "AwaitingCNIChange"
 

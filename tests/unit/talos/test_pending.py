@@ -55,6 +55,8 @@ def test_the_switch_itself_is_told_apart(form, contract, paths):
         ("KubeProxyConfig", "kube-proxy"),
         ("cluster.proxyprotocol", "unknown"),
         ("machine.somethingNew", "unknown"),
+        ("machine.features.kubePrism.enabled", "unknown"),
+        ("KubePrismConfig.port", "unknown"),
         ("SomethingNew.list", "unknown"),
         ("VolumeConfig[EPHEMERAL].provisioning", "unknown"),
     ],
