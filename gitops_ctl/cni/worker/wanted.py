@@ -11,6 +11,7 @@ from gitops_ctl.api.talos_cluster import DEFAULT_PROXY_IMAGE
 from gitops_ctl.api.talos_fields import Pending
 from gitops_ctl.api.talos_machine import MachineObservation
 from gitops_ctl.api.talos_observed import Gate, KubePrismObservation, OperationMachine
+from gitops_ctl.cni.versions import version_of
 from gitops_ctl.cni.worker.machine import Configuration, Look, MachineSpec, problem_of
 from gitops_ctl.core.conditions import MESSAGE_LIMIT, cut
 from gitops_ctl.core.errors import GitopsError
@@ -59,10 +60,10 @@ def contract_for(question: Question, looks: Iterable[Look]) -> Contract:
     if question.contract is not None:
         return question.contract
     known = [look for look in looks if look.configuration is not None]
-    versions = sorted(look.identity.version for look in known if look.identity is not None)
-    return contract_of(
-        [look.configuration.base for look in known if look.configuration], version=next(iter(versions), "")
-    )
+    versions = [look.identity.version for look in known if look.identity is not None]
+    # The oldest one decides, and one that cannot be read is older than all: the form must be known to every machine.
+    oldest = min(versions, key=lambda version: version_of(version) or (-1, 0, 0), default="")
+    return contract_of([look.configuration.base for look in known if look.configuration], version=oldest)
 
 
 def wanted_of(configuration: Configuration, spec: MachineSpec, *, question: Question, contract: Contract) -> bytes:
