@@ -85,10 +85,8 @@ class Effects:
         return outcome
 
     async def _carried_out(self, request: Request, operation: Operation) -> Outcome:
-        cluster = await read_cluster(self._own, self._cluster)
         try:
-            require_lock(cluster, operation)
-            _require_mode(cluster, request)
+            await self._require_allowed(request, operation)
         except Unfit as error:
             return refused(error)
         match request.action:
@@ -100,6 +98,12 @@ class Effects:
                 return await self._restore(request)
             case _:
                 raise AssertionError(f"{request.action} is no effect")
+
+    async def _require_allowed(self, request: Request, operation: Operation) -> None:
+        """The cluster is held by this operation, in the mode of the request."""
+        cluster = await read_cluster(self._own, self._cluster)
+        require_lock(cluster, operation)
+        _require_mode(cluster, request)
 
     async def _settled(self, request: Request) -> Outcome:
         """How something ended that another run of the worker began."""
@@ -193,7 +197,10 @@ class Effects:
             if rendered and present is not None:
                 return await self._restore_missing(request, client, present, rendered)
             await self._own.clock.sleep(self._waits.retry_s)
-            await self._desk.standing(request.id)
+            try:
+                await self._require_allowed(request, await self._desk.standing(request.id))
+            except Unfit as error:
+                return refused(error)
             if self._scene.is_ending:
                 raise Withdrawn("the worker ends; the next one goes on")
 

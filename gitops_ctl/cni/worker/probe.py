@@ -51,10 +51,12 @@ class Answer:
 
 async def probe(own: KubeClient, target: KubeClient, *, tls: ssl.SSLContext | None, options: ProbeOptions) -> Answer:
     """Ask once; never raises for what the network or the target does."""
+    inside = False
     try:
-        inside = await _is_inside(own, target) if options.when == "auto" else False
+        inside = options.when != "off" and await _is_inside(own, target)
     except GitopsError as error:
-        return Answer("NotAnswered", f"whether the worker runs in the target cluster is not known: {error.message}")
+        if options.when == "auto":
+            return Answer("NotAnswered", f"whether the worker runs in the target cluster is not known: {error.message}")
     try:
         if options.when == "off" or (options.when == "auto" and not inside):
             why = "the worker runs outside of the cluster" if options.when == "auto" else "it is switched off"

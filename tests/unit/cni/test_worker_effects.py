@@ -412,6 +412,24 @@ class TestRestoration:
         with pytest.raises(Withdrawn):
             await world.effects().perform(request)
 
+    async def test_it_applies_nothing_when_the_lock_went_while_it_waited(self, world: WorkerWorld) -> None:
+        world.operation(RESTORE, target="enabled")
+        for fake in world.machines.values():
+            fake.renders_late = True
+
+        def taken(_call: Any, side: str) -> None:
+            if world.clock.slept and side == "before":
+                world.status(CLUSTER_PATH, {"lock": None})
+                world.machines["cp-1"].renders_late = False
+
+        world.point = taken
+        receipt = await performed(world)
+        assert (receipt["result"], receipt["message"]) == (
+            "Refused",
+            "LockNotHeld: the lock of the cluster is held by nobody",
+        )
+        assert world.claims() == []
+
     async def test_it_asks_the_next_control_plane_when_one_is_down(self, world: WorkerWorld) -> None:
         world.operation(RESTORE, target="enabled")
         world.machines["cp-1"].unreachable = True

@@ -114,17 +114,30 @@ async def test_outside_of_the_cluster_or_switched_off_it_is_not_possible_and_not
     assert (answer.result, answer.reason) == ("NotPossible", "ProbeNotPossible")
 
 
-async def test_inside_of_the_cluster_dns_is_asked_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["auto", "on"])
+async def test_inside_of_the_cluster_dns_is_asked_too(tmp_path: Path, when: Any) -> None:
     async with tls_server(tmp_path) as port, dns_server(code=3) as dns, cluster_with(port, dns_port=dns) as cluster:
-        answer = await probe(cluster, cluster, tls=trusting(tmp_path), options=ProbeOptions("auto"))
+        answer = await probe(cluster, cluster, tls=trusting(tmp_path), options=ProbeOptions(when))
     assert answer.result == "Answered"
 
 
-async def test_trap_7_a_dns_that_fails_is_no_answer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["auto", "on"])
+async def test_trap_7_a_dns_that_fails_is_no_answer(tmp_path: Path, when: Any) -> None:
     async with tls_server(tmp_path) as port, dns_server(code=2) as dns, cluster_with(port, dns_port=dns) as cluster:
-        answer = await probe(cluster, cluster, tls=trusting(tmp_path), options=ProbeOptions("auto"))
+        answer = await probe(cluster, cluster, tls=trusting(tmp_path), options=ProbeOptions(when))
     assert answer.result == "NotAnswered"
     assert "response code 2" in answer.message
+
+
+async def test_outside_of_the_cluster_its_dns_cannot_be_asked(tmp_path: Path) -> None:
+    async with (
+        tls_server(tmp_path) as port,
+        dns_server(code=2) as dns,
+        cluster_with(port, dns_port=dns) as target,
+        cluster_with(1, seed=1) as own,
+    ):
+        answer = await probe(own, target, tls=trusting(tmp_path), options=ON)
+    assert answer.result == "Answered"
 
 
 async def test_an_answer_to_another_question_is_not_taken() -> None:
