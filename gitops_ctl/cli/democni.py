@@ -42,6 +42,8 @@ _VALUES_LINES: Final = {
     "enabled": ("-kubeProxyReplacement: true", "+kubeProxyReplacement: false"),
 }
 
+_CLUSTER: Final = f"/apis/{ICHOR_GROUP}/{VERSION}/namespaces/{NAMESPACE}/talosclusters/{CLUSTER}"
+
 Step = tuple[str, Callable[[], Awaitable[None]]]
 
 
@@ -104,6 +106,7 @@ class SwitchStory:
         yield "They are merged and rolled out", self.merged_and_rolled_out
         yield "Both sides are as they were", self.enabled
         yield "This consent goes as well", self.cleaned_up
+        yield "Nothing is left to do", self.settled
 
     # -- to Cilium ---------------------------------------------------------------------------------------------------
 
@@ -194,6 +197,19 @@ class SwitchStory:
         await self._until_phase("Succeeded", "enabled")
         await self._world.until("kube-proxy and the Cilium agents run on every node", self._both_run)
         self._world.target_kubectl("get", "daemonsets", "-n", "kube-system")
+        await self._status()
+
+    async def settled(self) -> None:
+        world = self._world
+
+        async def is_quiet() -> bool:
+            cluster = await world.basic.client.get(_CLUSTER)
+            phases = [text_at(item, "status", "phase") for item in await world.proposals()]
+            return phases == ["Merged"] * 4 and not object_at(cluster, "status", "lock")
+
+        await world.until("all four pull requests are merged, and the cluster is locked by nobody", is_quiet)
+        world.kubectl("get", "talosoperations,proposals", "-n", NAMESPACE)
+        world.kubectl("get", "talosclusters,talosmachines", "-n", NAMESPACE)
         await self._status()
 
     # -- what people do ----------------------------------------------------------------------------------------------
@@ -328,8 +344,7 @@ class SwitchStory:
         return text_at(operation, "status", "phase") not in ("", "AwaitingCNIChange")
 
     async def _has_no_consent(self) -> bool:
-        path = f"/apis/{ICHOR_GROUP}/{VERSION}/namespaces/{NAMESPACE}/talosclusters/{CLUSTER}"
-        cluster = await self._world.basic.client.get(path)
+        cluster = await self._world.basic.client.get(_CLUSTER)
         return not text_at(cluster, "metadata", "annotations", ANNOTATION_CONFIRM_SWITCH)
 
     async def _is_merged(self, name: str) -> bool:

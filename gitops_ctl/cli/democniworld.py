@@ -48,6 +48,7 @@ from gitops_ctl.local.targetcluster import CiliumValues, Forwarder, roll_out, ta
 from gitops_ctl.local.workshop import Workshop, run_kubectl
 
 DEMO_MANAGER: Final = "gitops-ctl-demo"
+_POLL_S: Final = 0.1
 _TARGET_USER: Final = "cluster-worker"
 _PROXY_IMAGE: Final = "registry.k8s.io/kube-proxy:v1.36.3"
 _IN_CONFIGURATIONS: Final = "4fdo1x.this0is0no0real0token"
@@ -85,10 +86,14 @@ class CniWorld:
         fitting = [item for item in listed.items if text_at(item, "spec", "target") == target]
         return max(fitting, key=lambda item: text_at(item, "metadata", "creationTimestamp"), default=None)
 
+    async def proposals(self) -> tuple[JsonObject, ...]:
+        """All Proposals, those that are over too."""
+        path = f"/apis/{GROUP}/{VERSION}/namespaces/{NAMESPACE}/proposals"
+        return tuple((await self.basic.client.list_all(path)).items)
+
     async def proposal(self, purpose: str) -> JsonObject | None:
         """The Proposal of that purpose that is not over."""
-        listed = await self.basic.client.list_all(f"/apis/{GROUP}/{VERSION}/namespaces/{NAMESPACE}/proposals")
-        fitting = [item for item in listed.items if text_at(item, "spec", "reason") == purpose]
+        fitting = [item for item in await self.proposals() if text_at(item, "spec", "reason") == purpose]
         return next((item for item in fitting if text_at(item, "status", "phase") in ("", "Pending", "Open")), None)
 
     async def until(self, claim: str, holds: Callable[[], Awaitable[bool]]) -> None:
@@ -209,7 +214,7 @@ async def _world(
     say(f"forge: Gitea at {own.forge}")
     say(f"machines: {len(machines.addresses)} stand-ins answer as Talos {TALOS_VERSION}")
     say("manager and cluster worker: two processes, each with its own account and its shipped rights")
-    basic = DemoWorld(client, Path(own.kubeconfig), Path(own.kubectl), workshop, home, say, NAMESPACE, SOURCE)
+    basic = DemoWorld(client, Path(own.kubeconfig), Path(own.kubectl), workshop, home, say, NAMESPACE, SOURCE, _POLL_S)
     return CniWorld(basic, admin, Path(target.kubeconfig), api, forge)
 
 

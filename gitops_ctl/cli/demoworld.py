@@ -52,6 +52,7 @@ class DemoWorld:
     say: Callable[[str], None]
     namespace: str = NAMESPACE
     name: str = NAME
+    poll_s: float = _POLL_S
 
     async def source(self) -> JsonObject:
         return await self.client.find(GIT_SOURCE.path(self.namespace, self.name)) or EMPTY
@@ -81,7 +82,7 @@ class DemoWorld:
                     code=ErrorCode.LOCAL_SYSTEM,
                     subject=str(self.logs),
                 )
-            await clock.sleep(_POLL_S)
+            await clock.sleep(self.poll_s)
         self.say(f"   {claim}")
         return clock.boot_s() - start_s
 

@@ -98,7 +98,10 @@ def manager_process(folder: SystemFolder, *, url: str, clock: Clock) -> ProcessS
     account = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{MANAGER_ACCOUNT}"
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{SYSTEM_NAMESPACE}", "system:authenticated")
     kubeconfig = issue_kubeconfig(folder, "manager", server=url, user=account, groups=groups, clock=clock)
-    options = (f"--kubeconfig={kubeconfig}", f"--cache-dir={folder.path / 'cache'}", "--allow-file-urls")
+    options = (
+        *(f"--kubeconfig={kubeconfig}", f"--cache-dir={folder.path / 'cache'}"),
+        *("--allow-file-urls", "--metrics-address=127.0.0.1:0"),
+    )
     argv = (sys.executable, "-m", "gitops_ctl", "manager", *options)
     return ProcessSpec("manager", argv, folder.logs / "manager.log", grace_s=20.0)
 

@@ -81,12 +81,13 @@ class TalosMachines:
     def pids(self) -> Mapping[str, int]:
         return self._family.pids
 
-    async def start(self, machines: Sequence[Machine], *, kubeconfig: Path) -> None:
+    async def start(self, machines: Sequence[Machine], *, kubeconfig: Path | None) -> None:
         """Boot them all, and wait until each answers.
 
         Args:
             machines: which.
-            kubeconfig: administrator of the target cluster: with it a control plane makes the objects that it renders.
+            kubeconfig: administrator of the target cluster: with it a control plane makes the objects that it renders;
+                None for machines without a cluster.
 
         Raises:
             TerminalError: one ended or did not answer in time (LOCAL_SYSTEM); nothing is left running.
@@ -115,7 +116,7 @@ class TalosMachines:
         tree = {"context": "lab", "contexts": {"lab": {"endpoints": sorted(self.addresses.values()), **context}}}
         return yaml.safe_dump(tree).encode()
 
-    def _process(self, machine: Machine, listen: str, admin: str, kubeconfig: Path) -> ProcessSpec:
+    def _process(self, machine: Machine, listen: str, admin: str, kubeconfig: Path | None) -> ProcessSpec:
         state = {"nodename": machine.name, "type": machine.role, "version": VERSION}
         path = self._folder / f"{machine.name}.json"
         write_private(path, json.dumps({**state, "persistent": b64encode(machine.config).decode()}).encode())
@@ -127,7 +128,7 @@ class TalosMachines:
             "ca": self._authority.certificate_path,
             "certificate": certificate,
             "key": key,
-            "kubeconfig": kubeconfig,
+            **({"kubeconfig": kubeconfig} if kubeconfig else {}),
         }
         argv = (sys.executable, "-m", "tools.peers.talos", *(f"--{name}={value}" for name, value in options.items()))
         log = self._folder / "logs" / f"{machine.name}.log"
