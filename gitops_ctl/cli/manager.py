@@ -34,6 +34,7 @@ from gitops_ctl.cni.room import SwitchRoom
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, NotFound
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.core.memory import forbid_core_dumps
 from gitops_ctl.documents.index import DocumentCache
 from gitops_ctl.forge.desk import Git as ManagersGit
 from gitops_ctl.forge.http import HttpxClient
@@ -118,6 +119,7 @@ def manager(  # noqa: PLR0913  each is an option
     lease_duration: float,
 ) -> int:
     """Run the controllers until SIGTERM."""
+    forbid_core_dumps()
     configure_logs(json_lines=not sys.stderr.isatty(), level=log_level)
     settings = Settings(
         kubeconfig=kubeconfig,

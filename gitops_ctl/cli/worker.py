@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
+from gitops_ctl.core.memory import forbid_core_dumps
 from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.telemetry.endpoints import Endpoints, health_app
@@ -97,6 +98,7 @@ def cluster(  # noqa: PLR0913  each is an option
     log_level: str,
 ) -> int:
     """Observe machines and target clusters, and carry out what operations ask for, until SIGTERM."""
+    forbid_core_dumps()
     configure_logs(json_lines=not sys.stderr.isatty(), level=log_level)
     settings = Settings(
         kubeconfig=kubeconfig,
