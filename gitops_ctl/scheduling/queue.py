@@ -152,8 +152,9 @@ class Queue:
 
     @property
     def wanted(self) -> str:
-        """The policy that Git wants (D5)."""
-        return self.annotations.get(WANTED_POLICY, NONE)
+        """The policy that Git wants (D5); what was applied, where the annotation holds no policy."""
+        policy = self.annotations.get(WANTED_POLICY, NONE)
+        return policy if policy in POLICIES else self.applied
 
     @property
     def applied(self) -> str:
