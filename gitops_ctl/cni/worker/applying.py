@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gitops_ctl.cni.model import Request, Result
-from gitops_ctl.cni.worker.desk import Outcome, Unfit, refused
+from gitops_ctl.cni.worker.desk import Claim, Outcome, Unfit, refused
 from gitops_ctl.cni.worker.machine import Configuration, Look, MachineLink, read_configuration
 from gitops_ctl.cni.worker.wanted import Question, contract_for, wanted_of
 from gitops_ctl.cni.worker.watch import MachineWatch
@@ -47,7 +47,7 @@ async def apply_mode(
     *,
     question: Question,
     looks: Iterable[Look],
-    claim: Callable[[], Awaitable[None]],
+    claim: Callable[[], Awaitable[Claim]],
     settle: Callable[[Sent], Awaitable[Outcome]],
 ) -> Outcome:
     """Carry the request out; whoever calls holds the machine's turn.
@@ -69,7 +69,11 @@ async def apply_mode(
             tried = await machine.apply_configuration(wanted, dry_run=True)
     except GitopsError as error:
         return refused(error)
-    await claim()
+    claimed = await claim()
+    try:
+        claimed.require_fresh()
+    except Unfit as error:
+        return refused(error)
     sent = await _send(watch, wanted)
     outcome = await settle(Sent(sent.accepted, sent.errors, (*tried.warnings, *sent.warnings)))
     watch.rounds.ask()

@@ -14,7 +14,7 @@ from gitops_ctl.api.talos_operation import WORKER_MEMBERS
 from gitops_ctl.cni.model import Operation, Result, kept_ids
 from gitops_ctl.cni.reading import operation_of
 from gitops_ctl.cni.worker.proxyset import ProxyObject
-from gitops_ctl.core.clock import to_rfc3339
+from gitops_ctl.core.clock import Clock, to_rfc3339
 from gitops_ctl.core.conditions import MESSAGE_LIMIT, cut
 from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, NotFound, TransientError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
@@ -31,6 +31,9 @@ OPERATIONS: Final = Resource(
 )
 
 WARNINGS: Final = 20
+
+CLAIM_S: Final = 15.0
+"""An effect begins within this time after its claim, or never: later another worker may have settled the claim already."""
 
 Owned = dict[str, JsonValue]
 Change = Callable[[JsonObject, Operation, Owned], bool]
@@ -49,6 +52,24 @@ class Unfit(BlockedError):
     def __init__(self, word: str, message: str) -> None:
         super().__init__(message)
         self.word = word
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim that was written; `written_s` is when that was first tried, on the boot clock."""
+
+    clock: Clock
+    written_s: float
+
+    def require_fresh(self) -> None:
+        """Ask this right before every mutating call: a process that stood still must not act on what it knew before.
+
+        Raises:
+            Unfit: the claim is too old; nothing more may be done with it.
+        """
+        age_s = self.clock.boot_s() - self.written_s
+        if age_s > CLAIM_S:
+            raise Unfit("ClaimStale", f"the worker stood still for {age_s:.0f} s after its claim and did nothing more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +110,27 @@ class Desk:
         """
         return _require_standing(_operation(await self._client.get(self._path)), request_id)
 
-    async def claim(self, request_id: str) -> None:
-        """Write the claim; when this returns the effect may happen, once.
+    async def claim(self, request_id: str) -> Claim:
+        """Write the claim; when this returns the effect may happen, once, while the claim is fresh.
 
         Raises:
             Withdrawn: the request was taken away first, or the id is claimed already.
         """
-        tried = False
+        clock = self._client.clock
+        tried: list[float] = []
 
         def add(tree: JsonObject, operation: Operation, owned: Owned) -> bool:
-            nonlocal tried
             if tried and self._is_ours(tree, request_id):
                 return False  # the reply of the first attempt was lost
             _require_standing(operation, request_id)
             if request_id in operation.claims:
                 raise Withdrawn(f"the request {request_id} is claimed already")
             owned["claims"] = [*list_at(owned, "claims"), {"id": request_id, "worker": self._worker, "at": self._now()}]
-            tried = True
+            tried.append(clock.boot_s())
             return True
 
         await self.change(add)
+        return Claim(clock, tried[0])
 
     async def settle(self, request_id: str, outcome: Outcome) -> None:
         """Write the receipt, unless there is one.  A claimed request gets it also after it was taken away.

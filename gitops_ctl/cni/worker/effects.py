@@ -13,7 +13,7 @@ from gitops_ctl.cni.model import Action, Mode, Operation, Request, Result
 from gitops_ctl.cni.reading import observed_of
 from gitops_ctl.cni.worker.applying import Sent, apply_mode, read_back
 from gitops_ctl.cni.worker.cilium import see_cilium
-from gitops_ctl.cni.worker.desk import Desk, Outcome, Unfit, Withdrawn, read_cluster, refused, require_lock
+from gitops_ctl.cni.worker.desk import CLAIM_S, Desk, Outcome, Unfit, Withdrawn, read_cluster, refused, require_lock
 from gitops_ctl.cni.worker.kubeproxy import KubeProxy, read_kube_proxy, remove, restore
 from gitops_ctl.cni.worker.machine import Look
 from gitops_ctl.cni.worker.proxyset import rendered_set
@@ -33,12 +33,14 @@ class Waits:
 
     Attributes:
         settle_s: how long an apply without a reply may still go on: its own deadline.
+        foreign_s: how much later the apply of another worker may begin: its claim may be fresh, and it asks who the machine is.
         gone_s: how long pods may take to end after the removal.
         retry_s: between two looks for manifests that are not rendered yet.
         poll_s: between two looks for pods that end.
     """
 
     settle_s: float = 60.0
+    foreign_s: float = CLAIM_S + 30.0
     gone_s: float = 120.0
     retry_s: float = 10.0
     poll_s: float = 1.0
@@ -113,7 +115,7 @@ class Effects:
                 if watch is None:
                     return Outcome(Result.UNKNOWN, f"there is no TalosMachine {request.machine} any more")
                 async with watch.turn:
-                    return await self._read_back(request, watch, sent=Sent())
+                    return await self._read_back(request, watch, sent=Sent(), later_s=self._waits.foreign_s)
             case Action.REMOVE:
                 return await self._until_gone(Outcome(Result.UNKNOWN, ""))
             case _:
@@ -133,8 +135,9 @@ class Effects:
                 settle=lambda sent: self._read_back(request, watch, sent=sent),
             )
 
-    async def _read_back(self, request: Request, watch: MachineWatch, *, sent: Sent) -> Outcome:
-        return await read_back(request, watch, sent=sent, clock=self._own.clock, settle_s=self._waits.settle_s)
+    async def _read_back(self, request: Request, watch: MachineWatch, *, sent: Sent, later_s: float = 0.0) -> Outcome:
+        settle_s = self._waits.settle_s + later_s
+        return await read_back(request, watch, sent=sent, clock=self._own.clock, settle_s=settle_s)
 
     async def _remove(self, request: Request, operation: Operation) -> Outcome:
         try:
@@ -143,12 +146,12 @@ class Effects:
             self._require_nobody_renders()
         except GitopsError as error:
             return refused(error)
-        await self._desk.claim(request.id)
+        claim = await self._desk.claim(request.id)
         try:
             before = await read_kube_proxy(client)
         except GitopsError as error:
             return refused(error)
-        changed = await remove(client, before.objects)
+        changed = await remove(client, before.objects, require_allowed=claim.require_fresh)
         if changed.stopped_at:
             result = Result.UNKNOWN if changed.objects else Result.REFUSED
             return Outcome(result, f"RemovalStopped: {changed.stopped_at}", removed=changed.objects)
@@ -210,8 +213,8 @@ class Effects:
         missing = present.missing(rendered)
         if not missing:
             return Outcome(Result.DONE, "nothing is missing")
-        await self._desk.claim(request.id)
-        changed = await restore(client, missing, rendered=rendered)
+        claim = await self._desk.claim(request.id)
+        changed = await restore(client, missing, rendered=rendered, require_allowed=claim.require_fresh)
         if changed.stopped_at:
             result = Result.UNKNOWN if changed.objects else Result.REFUSED
             return Outcome(result, f"RestoreStopped: {changed.stopped_at}", restored=changed.objects)

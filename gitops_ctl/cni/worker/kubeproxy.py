@@ -4,7 +4,7 @@ A removal names each object by the uid that was read just before, so that one th
 the first object that cannot be deleted: the account of a kube-proxy that still runs must stay.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,11 +93,15 @@ class Changed:
     stopped_at: str = ""
 
 
-async def remove(client: KubeClient, objects: Sequence[ProxyObject]) -> Changed:
-    """Delete each object once, in order, in the background.  One that is gone already counts as removed."""
+async def remove(client: KubeClient, objects: Sequence[ProxyObject], *, require_allowed: Callable[[], None]) -> Changed:
+    """Delete each object once, in order, in the background.  One that is gone already counts as removed.
+
+    `require_allowed` is asked before each deletion; it raises a GitopsError when nothing more may be done.
+    """
     removed: list[ProxyObject] = []
     for item in objects:
         try:
+            require_allowed()
             left = await client.delete(item.path, uid=item.uid, propagation="Background")
         except GitopsError as error:
             return Changed(tuple(removed), f"{item}: {error.message}")
@@ -108,12 +112,17 @@ async def remove(client: KubeClient, objects: Sequence[ProxyObject]) -> Changed:
 
 
 async def restore(
-    client: KubeClient, missing: Sequence[ObjectId], *, rendered: Mapping[ObjectId, JsonObject]
+    client: KubeClient,
+    missing: Sequence[ObjectId],
+    *,
+    rendered: Mapping[ObjectId, JsonObject],
+    require_allowed: Callable[[], None],
 ) -> Changed:
-    """Apply each missing object once, as Talos would, in the order of `missing`."""
+    """Apply each missing object once, as Talos would, in the order of `missing`; `require_allowed` as for `remove`."""
     restored: list[ProxyObject] = []
     for id in missing:
         try:
+            require_allowed()
             made = await client.apply(path_of(id), rendered[id], manager=FIELD_MANAGER)
         except GitopsError as error:
             return Changed(tuple(restored), f"{id.kind} {id.name}: {error.message}")
