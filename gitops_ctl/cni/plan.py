@@ -174,14 +174,15 @@ def _pending(world: World, operation: Operation) -> Decision:
         return _only(world, operation, replace(state, phase=Phase.CANCELLED, said=Said(found.reason, found.message)))
     if found is not None:
         return Decision(record=replace(record, consumed=found))
-    if (waits := _queue_reason(record, steering)) is not None:
+    if (waits := _queue_reason(record, steering, live=world.cluster.steering)) is not None:
         return _only(world, operation, replace(state, said=waits))
     return Decision(record=lock.taken(replace(record, drift=None), operation, now=world.now))
 
 
-def _queue_reason(record: Record, steering: Steering) -> Said | None:
-    """Why a new operation may not take the lock yet."""
-    for name, value in (("cancel", steering.cancel), ("breakLock", steering.break_lock)):
+def _queue_reason(record: Record, steering: Steering, *, live: Steering) -> Said | None:
+    """Why a new operation may not take the lock yet; to keep it waiting, a value that authorises nothing is enough."""
+    left = (("cancel", steering.cancel or live.cancel), ("breakLock", steering.break_lock or live.break_lock))
+    for name, value in left:
         if value:
             return Said("SteeringLeft", messages.pending_steering(name))
     return Said("Locked", messages.waits_for_lock(record.lock)) if record.lock is not None else None
@@ -191,6 +192,8 @@ def _running(world: World, operation: Operation) -> Decision:
     state, steering = operation.state, world.authority.steering
     if not world.authority.revision:
         return _only(world, operation, _withdrawn(world, operation))
+    if all(step.name != state.step for step in STEPS[operation.target]):
+        return _only(world, operation, _found_again(world, operation))
     ended = _ended(world, operation)
     if ended is not None:
         return _only(world, operation, ended)
@@ -203,6 +206,14 @@ def _running(world: World, operation: Operation) -> Decision:
         return _only(world, operation, _entered(world, replace(operation, state=again), _step(operation)))
     state = replace(state, steering=mirror, noted=_note(world, operation))
     return _stepped(world, replace(operation, state=state))
+
+
+def _found_again(world: World, operation: Operation) -> State:
+    """The state when the name of the step is lost: from the first one on, since each begins by looking at what is live."""
+    first = STEPS[operation.target][0]
+    if operation.state.phase is Phase.PAUSED:
+        return replace(operation.state, step=first.name)
+    return _entered(world, operation, first)
 
 
 def _ended(world: World, operation: Operation) -> State | None:
@@ -225,6 +236,8 @@ def _ended(world: World, operation: Operation) -> State | None:
 
 def _may_cancel(world: World, operation: Operation) -> bool:
     """Whether this operation has not set the mode of the cluster yet."""
+    if operation.state.rows:
+        return False
     steps = STEPS[operation.target]
     setting = next(number for number, step in enumerate(steps) if step.judge is None)
     here = steps.index(_step(operation))

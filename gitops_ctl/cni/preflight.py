@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gitops_ctl.cni.messages import prism_port
-from gitops_ctl.cni.mode import Replacement, is_asked, is_proxy_gone, replacement_of
+from gitops_ctl.cni.mode import Replacement, current_mode, is_proxy_gone, replacement_of
 from gitops_ctl.cni.model import Cluster, Machine, MachineSeen, Mode, Observed, Problem, ProxySeen
 from gitops_ctl.cni.versions import is_in, version_of
 from gitops_ctl.core.codes import ErrorCode
@@ -38,11 +38,11 @@ def refusals(cluster: Cluster, machines: Sequence[Machine], observed: Observed, 
     return list(dict.fromkeys(found))
 
 
-def is_done_already(machines: Sequence[Machine], observed: Observed, *, target: Mode) -> bool:
-    """Whether live mode, machines and kube-proxy objects are all the target's: there is nothing to do."""
+def is_done_already(cluster: Cluster, machines: Sequence[Machine], observed: Observed, *, target: Mode) -> bool:
+    """Whether the mode that runs (section 10), machines and kube-proxy objects are all the target's: there is nothing to do."""
     seen = [observed.machines.get(machine.name) for machine in machines]
     return (
-        is_asked(observed.cilium, target)
+        current_mode(cluster, observed) is target
         and _objects_match(observed.proxy, target)
         and all(one is not None and matches(one, target) for one in seen)
     )

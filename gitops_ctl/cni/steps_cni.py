@@ -33,7 +33,7 @@ def preflight(view: View, seen: Observed) -> Outcome:
         if all(problem.reason in PASSING for problem in found):
             return waits(message, Limit("reachable", REACHABLE_S, reason, message), reason=reason)
         return pauses(reason, message)
-    if is_done_already(view.machines, seen, target=view.target):
+    if is_done_already(view.cluster, view.machines, seen, target=view.target):
         return Outcome(Verdict.FINISH, Said("NothingToDo", messages.NOTHING_TO_DO), set_mode=True)
     return passed()
 

@@ -7,7 +7,7 @@ not known.
 
 import enum
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gitops_ctl.cni.model import Request, Result
@@ -19,6 +19,7 @@ from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.talos.errors import ApplyRefused
 from gitops_ctl.talos.machineconfig import config_hash
+from gitops_ctl.talos.pending import redacted_diff
 
 POLL_S: Final = 2.0
 
@@ -63,7 +64,7 @@ async def apply_mode(
     try:
         link = watch.link()
         async with link as machine:
-            wanted = await _prepared(request, watch, machine=machine, question=question, looks=looks)
+            wanted, difference = await _prepared(request, watch, machine=machine, question=question, looks=looks)
             if config_hash(wanted) == request.hash_before:
                 return Outcome(Result.DONE, "nothing to apply: the machine is as wanted", request.hash_wanted)
             tried = await machine.apply_configuration(wanted, dry_run=True)
@@ -77,13 +78,15 @@ async def apply_mode(
     sent = await _send(watch, wanted)
     outcome = await settle(Sent(sent.accepted, sent.errors, (*tried.warnings, *sent.warnings)))
     watch.rounds.ask()
-    return outcome
+    if outcome.result is not Result.DONE:
+        return outcome
+    return replace(outcome, message=f"{outcome.message}: {difference}")
 
 
 async def _prepared(
     request: Request, watch: MachineWatch, *, machine: MachineLink, question: Question, looks: Iterable[Look]
-) -> bytes:
-    """The configuration to apply, when everything is as the executor judged it.
+) -> tuple[bytes, str]:
+    """The configuration to apply and what it changes, for people, when everything is as the executor judged it.
 
     Raises:
         GitopsError: it is not.
@@ -101,7 +104,7 @@ async def _prepared(
     contract = contract_for(question, [*others, own])
     wanted = wanted_of(configuration, spec, question=question, contract=contract)
     _require_hash("the wanted configuration is", config_hash(wanted), request.hash_wanted)
-    return wanted
+    return wanted, "; ".join(redacted_diff(configuration.active, wanted).splitlines())
 
 
 def _require_hash(what: str, found: str, judged: str) -> None:

@@ -205,6 +205,18 @@ def test_nothing_to_do_ends_at_once_and_says_so() -> None:
     assert bench.lock is None
 
 
+def test_the_live_value_decides_whether_there_is_something_to_do_and_neither_status_nor_spec() -> None:
+    bench = make_bench("replaced")
+    bench.live.proxy, bench.live.proxy_pods = False, 0
+    for machine in bench.live.machines.values():
+        machine.proxy = "disabled"
+    bench.rest()
+    bench.cluster["status"]["cni"]["kubeProxy"] = "replaced"
+    bench.run()
+    assert bench.phase == "AwaitingCNIChange"
+    assert "live kube-proxy-replacement is false" in bench.condition("AwaitingCNIChange")["message"]
+
+
 def test_machines_that_differ_are_something_to_do_although_the_mode_is_set() -> None:
     bench = make_bench("replaced")
     bench.live.value, bench.live.agents_run = "true", "replaced"

@@ -50,9 +50,11 @@ def test_the_consent_is_recorded_before_the_lock_and_before_the_first_step() -> 
 
 def test_a_spent_consent_starts_nothing_again() -> None:
     bench = make_bench("replaced")
+    bench.rest()
     bench.steer(cancel=True)
     bench.authority = replace(bench.authority, steering=make_bench().authority.steering)
-    bench.rest()
+    bench.run()
+    assert bench.phase == "AwaitingCNIChange", "a value that authorises nothing stops nothing"
     bench.steer(cancel=True)
     bench.run()
     assert bench.phase == "Cancelled"
@@ -185,6 +187,18 @@ def test_a_left_over_cancel_keeps_a_new_operation_pending_and_names_the_value() 
     bench.steer(break_lock=True)
     bench.run()
     assert "spec.cni.operation.breakLock" in bench.condition("Succeeded")["message"]
+    bench.steer()
+    bench.run()
+    assert bench.phase == "AwaitingCNIChange"
+
+
+def test_a_cancel_that_authorises_nothing_keeps_a_new_operation_pending_too() -> None:
+    bench = make_bench("replaced")
+    bench.cluster["spec"]["cni"]["operation"] = {"cancel": True}  # it stands there since the pinned root
+    bench.rest()
+    assert bench.phase == "Pending"
+    assert bench.lock is None
+    assert "remove spec.cni.operation.cancel" in bench.condition("Succeeded")["message"]
     bench.steer()
     bench.run()
     assert bench.phase == "AwaitingCNIChange"

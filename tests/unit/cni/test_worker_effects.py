@@ -56,6 +56,7 @@ class TestApplyMode:
         receipt = await performed(world)
         assert receipt["result"] == "Done"
         assert receipt["hashApplied"] == request["hashWanted"]
+        assert receipt["message"] == "applied without a reboot: kube-proxy mode: enabled -> disabled"
         assert receipt["warnings"] == ["proxy mode is not recommended"]
         assert seen == [[request["id"]]]
         assert (world.machines["cp-1"].applies, world.machines["cp-1"].dry_runs) == (1, 1)
