@@ -13,6 +13,7 @@ from gitops_ctl.cni.model import Action, Machine, MachineSeen, Mode, Observed, P
 from gitops_ctl.cni.preflight import trouble_of, unreachable
 from gitops_ctl.cni.steps import MINUTE_S, Limit, Outcome, View, asked, passed, pauses, waits, worker_limit
 from gitops_ctl.cni.steps_cni import agents_wait
+from gitops_ctl.core.conditions import listed
 
 GATES = {"api": 2, "services": 5, "node": 5}
 """Minutes for each check on every machine (section 7.6)."""
@@ -46,6 +47,8 @@ class _Pass:
 def switch_machines(view: View, seen: Observed) -> Outcome:
     """One step forward for the machines; through when every one that is not on hold is done."""
     work = _Pass({row.name: row for row in _rows(view)})
+    if (absent := absent_machines(view)) is not None:
+        return replace(absent, rows=tuple(work.rows.values()))
     for request in view.state.requests:
         if request.action is Action.APPLY and request.machine in work.rows:
             _settle(view, work, request)
@@ -56,6 +59,30 @@ def switch_machines(view: View, seen: Observed) -> Outcome:
         for machine in view.machines:
             _begin(view, work, machine, seen)
     return work.outcome()
+
+
+def absent_machines(view: View) -> Outcome | None:
+    """A pause when nothing says any more that kube-proxy stays away; None when every machine that matters is declared.
+
+    A control plane that was taken out of the cluster, or a machine that was being switched, may still render kube-proxy.  The pass
+    that tells of it drops it from the machines, so that a resume goes on without it.
+    """
+    if not any(machine.is_control_plane for machine in view.machines):
+        return pauses("NoControlPlane", "no TalosMachine of this cluster is a control plane any more")
+    there = {machine.name for machine in view.machines}
+    gone = [row.name for row in view.state.rows if row.name not in there and _matters(row)]
+    if not gone:
+        return None
+    what = "its TalosMachine is" if len(gone) == 1 else "their TalosMachines are"
+    return pauses(
+        "MachineGone",
+        f"{listed(gone)}: {what} not there any more, and the switch was not done there; look at what that node runs: "
+        "a resume goes on without it",
+    )
+
+
+def _matters(row: Row) -> bool:
+    return row.state is not Progress.DONE and (row.role == "controlplane" or row.state in _IN_FLIGHT)
 
 
 def resumed(rows: tuple[Row, ...]) -> tuple[Row, ...]:

@@ -8,6 +8,7 @@ from gitops_ctl.cni.model import Action, Observed, Progress, Receipt, Request, R
 from gitops_ctl.cni.preflight import on_hold
 from gitops_ctl.cni.steps import VERIFY_S, Limit, Outcome, Verdict, View, asked, passed, pauses, waits, worker_limit
 from gitops_ctl.cni.steps_cni import agents_wait, unread
+from gitops_ctl.cni.steps_machines import absent_machines
 
 _VERIFY = "verify"
 
@@ -19,7 +20,7 @@ def remove(view: View, seen: Observed) -> Outcome:
         return blind if request is None else replace(blind, asks=(request,))
     if request is not None and (outcome := _standing(view, request)) is not None:
         return outcome
-    if _unswitched(view):
+    if _unswitched(view) or absent_machines(view) is not None:
         return Outcome(Verdict.BACK)
     if is_proxy_gone(seen.proxy):
         return passed()
