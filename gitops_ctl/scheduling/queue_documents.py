@@ -1,0 +1,87 @@
+"""Managed ClusterQueues in Git: what they may not say, and how their stop policy is carried (topology-scheduling.md, 1.4, D5).
+
+A policy in Git is a wish: the transform makes an annotation of it, so that whatever happens to `spec.stopPolicy` is no drift.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
+from gitops_ctl.documents.pointer import pointer_of
+from gitops_ctl.documents.shape import Flaw
+from gitops_ctl.scheduling.names import RESOURCE_TYPE, TOPOLOGY
+from gitops_ctl.scheduling.queue import EMPTY_HOLD, HOLD, POLICIES, WANTED_POLICY, is_managed
+from gitops_ctl.scheduling.topology import KUEUE_API_VERSION
+
+_GROUP: Final = "kueue.x-k8s.io"
+_WRITTEN_FOR_IT: Final = ("resourceGroups", "admissionChecksStrategy", "cohortName")
+
+
+def is_managed_queue(tree: JsonObject) -> bool:
+    """Whether a document is a managed ClusterQueue."""
+    return (
+        text_at(tree, "apiVersion").startswith(f"{_GROUP}/")
+        and text_at(tree, "kind") == "ClusterQueue"
+        and is_managed(tree)
+    )
+
+
+def queue_flaws(tree: JsonObject, live: JsonObject | None) -> Iterator[Flaw]:
+    """What holds a ClusterQueue document as it is in the cluster.
+
+    Args:
+        tree: the document as it stands in Git, before the transform.
+        live: the object in the cluster; None when there is none.
+    """
+    if not is_managed_queue(tree):
+        if live is not None and is_managed_queue(live):
+            message = "the queue is managed: its mark and its discriminator labels stay; delete the queue instead"
+            yield Flaw(ErrorCode.RULE, message, pointer_of(("metadata", "labels", RESOURCE_TYPE)))
+        return
+    spec = object_at(tree, "spec")
+    for name in _WRITTEN_FOR_IT:
+        if name in spec:
+            message = f"spec.{name} of a managed queue is written by the controller"
+            yield Flaw(ErrorCode.RULE, message, f"/spec/{name}", hint="remove the field")
+    for key in object_at(tree, "metadata", "annotations"):
+        if key.startswith(f"{TOPOLOGY}/"):
+            message = f"annotation {key} of a managed queue is written by the controller"
+            yield Flaw(ErrorCode.RULE, message, pointer_of(("metadata", "annotations", key)), hint="remove it")
+    policy = spec.get("stopPolicy")
+    if policy is not None and policy not in POLICIES:
+        message = f"spec.stopPolicy must be one of {', '.join(sorted(POLICIES))}"
+        yield Flaw(ErrorCode.RULE, message, "/spec/stopPolicy")
+
+
+def carried(tree: JsonObject) -> JsonObject:
+    """A managed queue as it is applied: its stop policy is taken out of the spec and written as an annotation.
+
+    Other documents come back as they are.
+    """
+    policy = text_at(tree, "spec", "stopPolicy")
+    if not is_managed_queue(tree) or not policy:
+        return tree
+    metadata = object_at(tree, "metadata")
+    spec = {name: value for name, value in object_at(tree, "spec").items() if name != "stopPolicy"}
+    annotations = {**object_at(metadata, "annotations"), WANTED_POLICY: policy}
+    return {**tree, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
+
+
+def first_apply(tree: JsonObject) -> JsonObject:
+    """The first of the two applies that create a managed queue (D6): held and marked, and nothing else."""
+    name = text_at(tree, "metadata", "name")
+    return {
+        **_identity(name),
+        "metadata": {"name": name, "annotations": {EMPTY_HOLD: "true"}},
+        "spec": {"stopPolicy": HOLD},
+    }
+
+
+def give_back(tree: JsonObject) -> JsonObject:
+    """The apply under the same manager that gives both fields back: somebody else created the queue in between."""
+    return {**_identity(text_at(tree, "metadata", "name"))}
+
+
+def _identity(name: str) -> Mapping[str, str | Mapping[str, str]]:
+    return {"apiVersion": KUEUE_API_VERSION, "kind": "ClusterQueue", "metadata": {"name": name}}
