@@ -60,7 +60,11 @@ def install_objects() -> list[dict[str, Any]]:
             },
         },
     }
-    return [namespace, *(dict(crd_of(model)) for model in ALL_KINDS), *(_without_helm(tree) for tree in chart_objects())]
+    return [
+        namespace,
+        *(dict(crd_of(model)) for model in ALL_KINDS),
+        *(_without_helm(tree) for tree in chart_objects()),
+    ]
 
 
 def _without_helm(tree: dict[str, Any]) -> dict[str, Any]:

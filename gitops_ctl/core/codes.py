@@ -175,7 +175,10 @@ class ErrorCode(enum.Enum):
     OBJECTS_HELD = Entry(2114, "objects-held", "ObjectsHeld", "see status.held, or explain one of the objects")
     HIDDEN_IN_GIT = Entry(2115, "hidden-in-git", "HiddenInGit", "take the file out of .gitops-ctlignore, or delete it")
     CONSENT_MISSING = Entry(
-        2116, "consent-missing", "ConsentMissing", "commit the annotation that the message names, by a person with consent"
+        2116,
+        "consent-missing",
+        "ConsentMissing",
+        "commit the annotation that the message names, by a person with consent",
     )
     SWITCH_IN_PROGRESS = Entry(
         2117, "switch-in-progress", "SwitchInProgress", "wait for the running switch, or name its mode again"

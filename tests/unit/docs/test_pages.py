@@ -118,15 +118,15 @@ def require_call(words: list[str]) -> None:
     command: click.Command = cli
     context = click.Context(cli, info_name="gitops-ctl")
     while isinstance(command, click.Group):
-        if not words:
-            return
+        if not words or (command.invoke_without_command and words[0].startswith("-")):
+            break
         name, words = words[0], words[1:]
         if name in ("--help", "--version"):
             return
         found = command.get_command(context, name)
         assert found is not None, f"{context.command_path} has no command {name}"
         command, context = found, click.Context(found, info_name=name, parent=context)
-    if "--help" in words:
+    if "--help" in words or not words:
         return
     values, rest, _ = command.make_parser(context).parse_args(list(words))
     assert rest == [], f"{context.command_path} takes no {rest}"
