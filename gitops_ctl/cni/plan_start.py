@@ -35,9 +35,19 @@ def asked_for(cluster: Cluster, operations: Sequence[Operation], authority: Auth
             or "nobody with the verb consent introduced the present value of the annotation since the pinned root; "
             "it authorises nothing until it is introduced anew",
         )
-    if authority.held or is_spent(cluster, operations, introduced.commit):
+    if authority.held:
         return None
+    if is_spent(cluster, operations, introduced.commit):
+        return _spent(introduced) if all(one.is_over for one in operations) else None
     return introduced
+
+
+def _spent(introduced: Introduction) -> Problem:
+    return Problem(
+        "ConsentMissing",
+        f"the consent that {introduced.person} gave in {introduced.commit} has had its operation: take it out, and write it "
+        "again in a later commit",
+    )
 
 
 def is_spent(cluster: Cluster, operations: Sequence[Operation], commit: str) -> bool:

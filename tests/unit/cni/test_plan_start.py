@@ -61,6 +61,20 @@ def test_a_spent_consent_starts_nothing_again() -> None:
     bench.steer()
     bench.run()
     assert len(bench.operations) == 1
+    assert bench.last.problem is not None
+    assert bench.last.problem.reason == "ConsentMissing"
+    assert f"in {'a' * 40} has had its operation" in bench.last.problem.message
+
+
+def test_a_consent_whose_operation_runs_is_no_problem() -> None:
+    bench = make_bench("replaced")
+    bench.run()
+    assert bench.phase == "AwaitingCNIChange"
+    assert bench.last.problem is None
+    bench.live.change_cni("true")
+    bench.run()
+    assert bench.phase == "Succeeded"
+    assert bench.last.problem is None
 
 
 def test_a_consent_that_is_introduced_anew_starts_another_operation() -> None:
