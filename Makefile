@@ -1,7 +1,7 @@
 # The targets of a day.  `make` alone prints them; each makes .venv from the lock file first when that is needed.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check sim faults bench soak peers docs
+.PHONY: help demo demo-cni test check sim faults bench soak peers docs
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -9,6 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 
 help:
 	@echo 'make demo     the main job on this machine, from signed commits to Ready objects'
+	@echo 'make demo-cni a cluster moves from kube-proxy to Cilium and back, with pull requests on a real Gitea'
 	@echo 'make test     all tests in everyday size; builds the real components once, beside the fast tests'
 	@echo 'make check    format, lint, types, layers, sizes, generated files: what a commit must pass'
 	@echo 'make sim      simulations, a fault at every I/O point'
@@ -23,6 +24,9 @@ help:
 
 demo: .venv/.synced
 	@$(BIN)/gitops-ctl demo
+
+demo-cni: .venv/.synced
+	@$(BIN)/gitops-ctl demo cni
 
 test: .venv/.synced
 	@$(BIN)/python -m tools.peers --beside $(PYTEST) -n 2 -m 'not soak'
