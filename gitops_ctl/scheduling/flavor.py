@@ -5,7 +5,7 @@ setting, for which the flavor is deleted and made anew once the old object has g
 """
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +23,7 @@ from gitops_ctl.scheduling.names import (
 )
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.selectors import Labels
-from gitops_ctl.scheduling.topology import KUEUE_API_VERSION, is_marked, is_terminating
+from gitops_ctl.scheduling.topology import KUEUE_API_VERSION, is_marked, is_terminating, profile_in_flavor_name
 
 MARK: Final = "nodes"
 LOST_PROFILE_S: Final = 10.0
@@ -136,6 +136,31 @@ def step_without_contributors(live: JsonObject, nodes: Iterable[Labels]) -> Flav
         why = "a Node of this flavor has lost its profile label"
         return FlavorStep(Action.WAIT, why=why, requeue_s=LOST_PROFILE_S)
     return FlavorStep(Action.DELETE)
+
+
+def retiring_siblings(name: str, live: Iterable[JsonObject], wanted: Collection[str]) -> tuple[str, ...]:
+    """Marked flavors with the same hardware, another profile and no contributor, by name.
+
+    They go after `name` has been synced: replacement first, retirement after.
+    """
+    base = name.removesuffix(f"-{profile_in_flavor_name(name)}")
+    names = [text_at(item, "metadata", "name") for item in live if is_marked(item, MARK) and not is_terminating(item)]
+    siblings = (
+        one
+        for one in names
+        if one not in wanted and (profile := profile_in_flavor_name(one)) and one == f"{base}-{profile}"
+    )
+    return tuple(sorted(siblings))
+
+
+def flavors_to_look_at(old: Labels | None, new: Labels | None, *, options: Options) -> frozenset[str]:
+    """Names of the flavors that a Node fed before a change, and of those that it feeds after it."""
+    return frozenset(
+        identity.name
+        for labels in (old, new)
+        if labels is not None
+        for identity in fed_by(labels, options=options).flavors
+    )
 
 
 def node_labels(flavor: JsonObject) -> Labels:

@@ -65,12 +65,14 @@ class Desired:
         unsettled: None when the Nodes of the pool have settled.
         checks: names of the AdmissionChecks.
         left: flavors that stay in the plan and that a Node has moved away from.
+        has_nodes: whether any managed Node is in the pool (D40).
     """
 
     plan: Plan | Refusal
     unsettled: Unsettled | None = None
     checks: tuple[str, ...] = ()
     left: frozenset[str] = frozenset()
+    has_nodes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +122,30 @@ def decide(queue: Queue, desired: Desired, *, now: datetime, options: Options) -
         # Kueue never evicts on its own when a queue goes.
         return _step(case, replace(queue.managed, policy=HOLD_AND_DRAIN), None, None)
     if PHASE in queue.managed.marks:
-        return _with_age(case, _migrating(case))
-    found = _steady(case)
+        return _with_nodes(case, _with_age(case, _migrating(case)))
+    return _with_nodes(case, _with_origin(case, _steady(case)))
+
+
+def _with_origin(case: _Case, found: Decision) -> Decision:
+    """With a warning about a policy that neither Git nor one of our holds explains."""
+    queue = case.queue
     foreign = is_foreign(found.write or queue.managed, queue)
     if not foreign:
         return found
     message = f"stopPolicy {foreign} did not come from Git, which wants {queue.wanted}; it stays"
     return replace(found, events=(*found.events, Event("NotFromGit", message)))
+
+
+def _with_nodes(case: _Case, found: Decision) -> Decision:
+    """With a warning when no managed Node is in the pool; status and reason stay."""
+    if case.desired.has_nodes:
+        return found
+    message = "no managed Node matches the labels of the queue"
+    event = Event("NoManagedNodes", message)
+    if found.condition is None:
+        return replace(found, events=(*found.events, event))
+    text = "; ".join(part for part in (found.condition.message, message) if part)
+    return replace(found, condition=replace(found.condition, message=text), events=(*found.events, event))
 
 
 def drain_age_s(queue: Queue, *, now: datetime) -> float | None:

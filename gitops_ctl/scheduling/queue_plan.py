@@ -15,7 +15,7 @@ from gitops_ctl.scheduling.flavor import node_labels
 from gitops_ctl.scheduling.hardware import CAPACITY, COUNT
 from gitops_ctl.scheduling.names import ACCELERATABLE, ACCELERATOR, GENERAL, MANAGED, PROFILE
 from gitops_ctl.scheduling.options import Options
-from gitops_ctl.scheduling.queue import TAS_QUEUE, Group, Groups, Queue, pool_selector
+from gitops_ctl.scheduling.queue import TAS_QUEUE, Group, Groups, Queue, discriminators, is_managed, pool_selector
 from gitops_ctl.scheduling.selectors import Labels, labels_of
 from gitops_ctl.scheduling.topology import is_marked, is_terminating, topology_name
 
@@ -151,6 +151,17 @@ def pool_nodes(queue: Queue, nodes: Mapping[str, Labels], *, options: Options) -
         for name, labels in nodes.items()
         if selector.items() <= labels.items() and not (skip_accelerated and labels.get(ACCELERATABLE) == "true")
     }
+
+
+def queues_of_flavor(flavor: JsonObject, queues: Iterable[JsonObject]) -> tuple[str, ...]:
+    """Names of the managed queues that a flavor event wakes: those whose selector is a part of its discriminators."""
+    found = discriminators(labels_of(flavor)).items()
+    woken = (
+        text_at(queue, "metadata", "name")
+        for queue in queues
+        if is_managed(queue) and (pool_selector(labels_of(queue)) or {}).items() <= found
+    )
+    return tuple(sorted(woken))
 
 
 def usable_checks(active: Iterable[str], *, options: Options) -> tuple[str, ...]:

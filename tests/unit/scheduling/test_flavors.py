@@ -10,7 +10,9 @@ from gitops_ctl.scheduling.flavor import (
     Action,
     flavor_object,
     flavors_of,
+    flavors_to_look_at,
     node_labels,
+    retiring_siblings,
     step_for,
     step_without_contributors,
 )
@@ -245,6 +247,24 @@ def test_a_flavor_without_contributors_goes_unless_a_node_lost_its_profile():
     foreign = copy.deepcopy(old)
     del foreign["metadata"]["labels"]["resource.gpustack.ai/type"]
     assert step_without_contributors(foreign, []).action is Action.NOTHING
+
+
+def test_siblings_without_contributors_retire_after_the_replacement():
+    new = only({"a": cpu(profile="fnv64-570aeab478df5111")})
+    old, other = live(only({"a": cpu()})), live(only({"a": cpu(cores="48")}))
+    known = [live(new), old, other]
+    assert retiring_siblings(new.name, known, {new.name}) == (old["metadata"]["name"],)
+    assert retiring_siblings(new.name, known, {new.name, old["metadata"]["name"]}) == ()
+    old["metadata"]["deletionTimestamp"] = "2031-01-01T00:00:00Z"
+    assert retiring_siblings(new.name, known, {new.name}) == ()
+
+
+def test_a_node_event_concerns_the_flavors_of_both_its_versions():
+    before, after = cpu(), cpu(profile="fnv64-570aeab478df5111")
+    found = flavors_to_look_at(before, after, options=Options())
+    assert found == {*names(before), *names(after)}
+    assert flavors_to_look_at(None, after, options=Options()) == set(names(after))
+    assert flavors_to_look_at(before, None, options=Options()) == set(names(before))
 
 
 NODES = st.dictionaries(

@@ -143,6 +143,16 @@ def test_a_word_that_is_no_policy_changes_nothing():
     assert (found.write, found.events) == (None, ())
 
 
+def test_a_pool_without_managed_nodes_warns_and_changes_no_reason():
+    """D40."""
+    found = step(queue("Hold", MARKED), Desired(plan(), has_nodes=False))
+    assert row(found) == ("True/Ready", None)
+    assert "no managed Node" in found.condition.message
+    assert [event.reason for event in found.events] == ["NoManagedNodes"]
+    early = step(queue("Hold", MARKED), Desired(plan(), unsettled=Unsettled("n", "x", 0.0), has_nodes=False))
+    assert (early.condition, [event.reason for event in early.events]) == (None, ["NoManagedNodes"])
+
+
 PROFILE = "topology.gpustack.ai/profile"
 RACK = {"topology.gpustack.ai/rack": "r1"}
 

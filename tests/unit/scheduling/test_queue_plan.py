@@ -11,7 +11,15 @@ from gitops_ctl.scheduling.flavor import flavor_object, flavors_of
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.quantity import quantity, text_of
 from gitops_ctl.scheduling.queue import Managed, Queue, apply_tree, discriminators, groups_of, is_managed, quotas_of
-from gitops_ctl.scheduling.queue_plan import Plan, Refusal, World, plan_queue, pool_nodes, usable_checks
+from gitops_ctl.scheduling.queue_plan import (
+    Plan,
+    Refusal,
+    World,
+    plan_queue,
+    pool_nodes,
+    queues_of_flavor,
+    usable_checks,
+)
 
 PROFILE = "topology.gpustack.ai/profile"
 HOST, ZONED = "fnv64-87bf574bea2a4f23", "fnv64-570aeab478df5111"
@@ -249,6 +257,23 @@ def test_a_queue_needs_more_than_os_and_arch():
     assert not is_managed(tree({"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}))
     assert not is_managed({"metadata": {"labels": POOL}})
     assert discriminators({**POOL, f"{GENERAL}amd-25.count": "4", "other": "x"}) == POOL
+
+
+def test_a_flavor_wakes_the_queues_whose_pool_it_is_in():
+    def tree(name, labels):
+        return {"metadata": {"name": name, "labels": {**labels, **MARK}}}
+
+    (flavor,) = world({"a": node()}).flavors
+    collapsed = tree("collapsed", {ACCELERATABLE: "false", "kubernetes.io/os": "linux"})
+    unmanaged = {"metadata": {"name": "unmanaged", "labels": POOL}}
+    queues = [
+        tree("pool", POOL),
+        tree("gpu", GPU_POOL),
+        tree("other", {f"{GENERAL}intel-6": "true"}),
+        collapsed,
+        unmanaged,
+    ]
+    assert queues_of_flavor(flavor, queues) == ("collapsed", "pool")
 
 
 def test_admission_checks_are_listed_in_the_configured_order_when_active():
