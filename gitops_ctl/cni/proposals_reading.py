@@ -40,11 +40,12 @@ Open = Callable[[], Snapshot]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The outcome of one search."""
+    """The outcome of one search; `is_final` says whether the same commit gives it again."""
 
     place: Place
     plan: ValuesPlan | None = None
     source: str = ""
+    is_final: bool = True
 
 
 class ProposalDesk:
@@ -119,7 +120,8 @@ class ProposalDesk:
         known = self._searched.get(operation.uid)
         if known is None or known[0] != asked:
             found = await asyncio.to_thread(self._plan, opened, commit, source, Locator.of(locator), wanted)
-            self._searched[operation.uid] = (asked, found)
+            if found.is_final:
+                self._searched[operation.uid] = (asked, found)
             return found
         return known[1]
 
@@ -132,7 +134,8 @@ class ProposalDesk:
             more = "; ".join(error.candidates)
             return _Found(Place(_UNLOCATED, f"{text}; found: {more}" if more else text), source=name)
         except GitopsError as error:
-            return _Found(Place(_UNLOCATED, f"{name} cannot be read: {error.message}"), source=name)
+            # The copy may only be late: after a restart, or while another one takes its place.
+            return _Found(Place(_UNLOCATED, f"{name} cannot be read: {error.message}"), source=name, is_final=False)
         place = plan.place
         inside = f"{place.file} {place.pointer or '/'}" if place is not None else plan.by_hand
         return _Found(Place(f"{parse_url(url, allow_file=True).display}, {inside}"), plan, name)

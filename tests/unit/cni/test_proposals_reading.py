@@ -14,6 +14,7 @@ from gitops_ctl.cni.reading import cluster_of, operation_of
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.git.repository import CloneCache
+from gitops_ctl.git.url import parse_url
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions, Provenance
 from tests.doubles.apiserver.api import ApiServer
@@ -44,7 +45,8 @@ class Repository:
         self.client = client
         self.repo = RepoBuilder(folder / "repo")
         self.revisions = AcceptedRevisions()
-        self.desk = ProposalDesk(client, revisions=self.revisions, clones=CloneCache(folder / "clones"))
+        self.clones = CloneCache(folder / "clones")
+        self.desk = ProposalDesk(client, revisions=self.revisions, clones=self.clones)
 
     def push(self, files: dict[str, str]) -> str:
         commit = self.repo.commit(files)
@@ -73,6 +75,18 @@ class Repository:
             "spec": {"url": "https://git.example.net/network", "ref": {"branch": "main"}, "interval": "1m", **spec},
         }
         await self.client.create(f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/gitsources", body)
+
+    async def seen(self, commit: str) -> None:
+        """What a poll of the source leaves in its status."""
+        status = {"observed": {"revision": commit, "at": "2026-03-01T08:00:00Z"}}
+        path = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/gitsources/network"
+        await self.client.patch_merge(path, {"status": status}, subresource="status")
+
+    def copied(self) -> None:
+        """The copy that the source room fetches into."""
+        place = self.clones.path_for(parse_url("https://git.example.net/network"), tenant="")
+        self.repo.git("init", "--quiet", "--bare", str(place))
+        self.repo.git("push", "--quiet", str(place), "main")
 
 
 @pytest.fixture
@@ -159,6 +173,23 @@ async def test_a_source_whose_revision_is_not_accepted_gives_no_values(repositor
     await repository.source(trust={"root": root})
     _, cluster, operation = waiting()
     assert "no accepted revision" in (await repository.desk.place(cluster, operation, observed(operation))).why
+
+
+async def test_a_source_without_trust_feeds_the_proposal_from_the_tip_that_was_observed(repository: Repository) -> None:
+    await repository.source()
+    commit = repository.repo.commit({"net/cni.yaml": VALUES})
+    bench, cluster, operation = waiting()
+    asked = (cluster, operation, observed(operation))
+    assert "network cannot be read" in (await repository.desk.place(*asked)).why, "nobody has looked at it yet"
+    await repository.seen(commit)
+    assert "network cannot be read" in (await repository.desk.place(*asked)).why, "the copy is not there"
+    assert await repository.desk.wanted(cluster, operation, bench.authority) is None
+    repository.copied()
+    assert (await repository.desk.place(*asked)).why == ""
+    tree: Any = await repository.desk.wanted(cluster, operation, bench.authority)
+    assert {change["pointer"] for change in tree["spec"]["changes"]} >= {"/kubeProxyReplacement", "/k8sServiceHost"}
+    await repository.seen("f" * 40)
+    assert "network cannot be read" in (await repository.desk.place(*asked)).why, "the copy is behind"
 
 
 async def test_before_the_hand_over_the_patch_that_holds_the_cni_is_named(repository: Repository) -> None:
