@@ -82,12 +82,14 @@ class AuthorityReader:
         return (revision, "") if revision.effects_allowed else (None, "the accepted commit itself is refused now")
 
     async def _document(self, revision: AcceptedRevision, sync: JsonObject, tree: JsonObject) -> Document | None:
-        place = (text_at(tree, "metadata", "uid"), f"{revision.commit} {text_at(sync, 'metadata', 'uid')}")
+        path, target = text_at(sync, "spec", "path"), text_at(sync, "spec", "targetNamespace")
+        # Keyed by all that decides which document it is: the same commit has others under another path (fault P08).
+        seen = "\n".join((revision.commit, text_at(sync, "metadata", "uid"), path, target))
+        place = (text_at(tree, "metadata", "uid"), seen)
         if place not in self._found:
-            path = text_at(sync, "spec", "path")
             found = await asyncio.to_thread(self._read, revision, path)
             self._found = {known: document for known, document in self._found.items() if known[0] != place[0]}
-            self._found[place] = declared(found, ObjectId.of(tree), target=text_at(sync, "spec", "targetNamespace"))
+            self._found[place] = declared(found, ObjectId.of(tree), target=target)
         return self._found[place]
 
     async def _why_not_its(self, sync: JsonObject, owner: Owner, tree: JsonObject) -> str:

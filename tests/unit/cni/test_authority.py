@@ -11,6 +11,7 @@ from gitops_ctl.cni.authority import CONSENT, AuthorityReader, owner_of
 from gitops_ctl.cni.model import Introduction, Steering
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.ids import NamespacedName
+from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.trust.provenance import AcceptedRevisions, Provenance
 from tests.doubles.apiserver.api import ApiServer
@@ -28,12 +29,13 @@ class Bench:
         self.git = Git("replaced")
         self.revisions = AcceptedRevisions()
         self.reads = 0
+        self.paths = {"clusters"}
         self.reader = AuthorityReader(client, revisions=self.revisions, read=self._read)
 
     def _read(self, _revision: Any, path: str) -> Any:
         self.reads += 1
-        assert path == "clusters"
-        return self.git.documents()
+        assert path in self.paths
+        return self.git.documents() if path == "clusters" else DocumentSet("", path, (), ())
 
     async def live(self, **changes: Any) -> Any:
         tree = self.git.document()
@@ -72,6 +74,18 @@ async def test_the_documents_of_a_revision_are_read_once(bench: Bench) -> None:
     bench.publish()
     await bench.reader.of(tree)
     assert bench.reads == 2
+
+
+async def test_another_folder_of_the_same_commit_is_read_anew(bench: Bench) -> None:
+    bench.publish()
+    tree = await bench.live()
+    assert (await bench.reader.of(tree)).introduced is not None
+    bench.paths.add("others")
+    path = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/syncs/{SYNC}"
+    await bench.client.patch_merge(path, {"spec": {"path": "others"}})
+    found = await bench.reader.of(tree)
+    assert (found.revision, found.introduced) == ("", None)
+    assert "does not declare it" in found.why
 
 
 async def test_a_consent_by_somebody_without_the_verb_introduces_nothing(bench: Bench) -> None:
