@@ -16,9 +16,9 @@ from gitops_ctl.documents.splice import SpliceRefused
 from gitops_ctl.forge.adapter import ForgeAdapter
 from gitops_ctl.forge.branchname import MOST_SUFFIX, branch_name, number_of, with_suffix
 from gitops_ctl.forge.content import FileEdit, edit_digest
-from gitops_ctl.forge.conversation import CLOSE_MARKER
+from gitops_ctl.forge.conversation import CLOSE_MARKER, OPEN_MARKER
 from gitops_ctl.forge.desk import Authorship, BaseView, Desk
-from gitops_ctl.forge.errors import AlreadyExists
+from gitops_ctl.forge.errors import AlreadyExists, ForbiddenOrMissing
 from gitops_ctl.forge.marker import Marker, read_marker, same_body, search_text, with_block
 from gitops_ctl.forge.model import Action, Decision, Ended, Facts, Pull, Refresh, Remembered, Tip, Wanted
 from gitops_ctl.forge.neutral import MergeState, PullRequest, Review
@@ -123,6 +123,8 @@ class Carrier:
         pull = await self._find_pull()
         view = await self._view(pull)
         seen, decision = await self._choose(pull, view)
+        if decision.phase == "Open" and pull is not None and pull.state == "open":
+            await self._take_up(pull)
         seen.pull = await self._act(seen, decision) or seen.pull
         self._remember(seen, decision)
         return await self._report(seen, decision)
@@ -134,14 +136,34 @@ class Carrier:
         if self._forge is None:
             return None
         branch = self.remembered.branch or self._asked.first_branch
-        if self.remembered.number:
-            known = await self._forge.get(self.remembered.number)
+        if self.remembered.number and (known := await self._known(self.remembered.number)) is not None:
             if known.state == "open" or known.head.branch == branch:
                 return known
             # It was given up for a branch of another name, whose pull request was not recorded, or not made.
             return await self._open_one(branch)
-        found = await self._forge.find_open(branch, base=self._desk.base_branch)
-        return found or await self._find_marked()
+        found = await self._forge.find_open(branch, base=self._desk.base_branch) or await self._find_marked()
+        self.remembered = replace(self.remembered, number=0, url="")
+        return found
+
+    async def _known(self, number: int) -> PullRequest | None:
+        """The one that is remembered; None when the number is another's now: the repository was deleted and made anew.
+
+        A token that may not see it fails at the next call.
+        """
+        assert self._forge is not None
+        try:
+            known = await self._forge.get(number)
+        except ForbiddenOrMissing:
+            return None
+        first, branch = self._asked.first_branch, known.head.branch
+        is_ours = branch == self.remembered.branch or number_of(branch, first=first) > 0
+        return known if is_ours and not known.is_fork else None
+
+    async def _take_up(self, pull: PullRequest) -> None:
+        """Take back what we said when we closed one that a person opened again: who closes it next says no."""
+        if self.remembered.phase != "Open" and await self._closed_by_us(pull):
+            assert self._forge is not None
+            await self._forge.put_comment(pull, marker=CLOSE_MARKER, text=f"Taken up again.\n\n{OPEN_MARKER}")
 
     async def _find_marked(self) -> PullRequest | None:
         assert self._forge is not None
@@ -259,7 +281,8 @@ class Carrier:
         assert self._forge is not None
         own = pull.author.login.lower()
         comments = await self._forge.comments(pull)
-        return any(CLOSE_MARKER in comment.text and comment.author.login.lower() == own for comment in comments)
+        said = (comment.text for comment in comments if comment.author.login.lower() == own)
+        return any(CLOSE_MARKER in text and OPEN_MARKER not in text for text in said)
 
     # -- act ---------------------------------------------------------------------------------------------------------
 

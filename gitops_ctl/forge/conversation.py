@@ -9,6 +9,9 @@ from gitops_ctl.forge.neutral import Account, Comment
 CLOSE_MARKER: Final = "<!-- gitops-ctl:closed -->"
 """Of the comment that says why one of ours was closed."""
 
+OPEN_MARKER: Final = "<!-- gitops-ctl:open -->"
+"""In that comment once the pull request is taken up again."""
+
 LABEL_COLOUR: Final = "0b7285"
 LABEL_TEXT: Final = "Opened by gitops-ctl"
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from gitops_ctl.forge.conversation import CLOSE_MARKER, with_marker
-from gitops_ctl.forge.errors import AlreadyExists, Conflict, Gone
+from gitops_ctl.forge.errors import AlreadyExists, Conflict, ForbiddenOrMissing, Gone
 from gitops_ctl.forge.neutral import (
     Account,
     Base,
@@ -222,6 +222,8 @@ class FakeForge:
 
     def _fresh(self, number: int) -> PullRequest:
         """As the forge sees it now: heads move with their branch, and a deleted one closes."""
+        if number not in self.pulls:
+            raise ForbiddenOrMissing(f"pulls/{number}: not found or not permitted")
         pr = self.pulls[number]
         if pr.state != "merged" and not pr.is_fork:
             if pr.head.branch not in self.remote.branches():
