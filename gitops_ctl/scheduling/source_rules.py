@@ -52,7 +52,7 @@ def source_problems(source: JsonObject, *, options: Options) -> tuple[SpecProble
     spec = source.get("spec")
     if not isinstance(spec, Mapping):
         return (SpecProblem("spec", "is missing"),)
-    return tuple(SpecProblem(f"spec.{path}", reason) for path, reason in _problems(spec, options))
+    return tuple(SpecProblem(f"spec.{path}" if path else "spec", reason) for path, reason in _problems(spec, options))
 
 
 def source_warnings(source: JsonObject, *, options: Options) -> tuple[SpecProblem, ...]:

@@ -64,8 +64,8 @@ def test_good_sources_are_accepted(tree, options):
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
-        pytest.param(spec(nodeLabels=None), ["spec."], id="case 5: no arm"),
-        pytest.param(spec(configMap=CONFIG_MAP), ["spec."], id="case 6: two arms"),
+        pytest.param(spec(nodeLabels=None), ["spec"], id="case 5: no arm"),
+        pytest.param(spec(configMap=CONFIG_MAP), ["spec"], id="case 6: two arms"),
         pytest.param(spec(levels=["kubernetes.io/hostname"]), ["spec.levels[0]"], id="case 7: hostname"),
         pytest.param(spec(levels=[f"l{n}" for n in range(17)]), ["spec.levels"], id="case 8: 17 levels"),
         pytest.param(spec(levels=[]), ["spec.levels"], id="case 10: no levels"),
@@ -120,7 +120,7 @@ def test_all_problems_are_named_at_once():
         "spec.levels[4]",
         "spec.levels[5]",
         "spec.additionalWritePrefix",
-        "spec.",
+        "spec",
         "spec.configMap.configMapRef",
         "spec.configMap.key",
         "spec.configMap.maxStaleness",

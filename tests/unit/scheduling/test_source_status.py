@@ -141,10 +141,10 @@ def test_a_source_without_an_arm_waits_for_one(options):
 )
 def test_a_spec_with_problems_keeps_features_while_they_are_usable(age, staleness, removes, requeue):
     """D9: no destructive step on configuration that cannot be read."""
-    problems = (SpecProblem("spec.levels", "is empty"), SpecProblem("spec.", "no arm"))
+    problems = (SpecProblem("spec.levels", "is empty"), SpecProblem("spec", "no arm"))
     found = judged(Misspecified(problems), source(staleness=staleness), age=age)
     assert row(found) == ("False InvalidSpec", "False InvalidSpec", "False NoConflict")
-    assert found.conditions[1].message == "spec.levels: is empty; spec.: no arm"
+    assert found.conditions[1].message == "spec.levels: is empty; spec: no arm"
     assert (found.removes, found.requeue_s) == (removes, requeue)
 
 
