@@ -124,18 +124,24 @@ def _by_hand(mode: Mode) -> str:
 
 
 def _cluster(root: Path, name: str) -> Place:
-    found = [place for place in _declared(root, "TalosCluster") if name in ("", place.id.name)]
+    found = [place for place in _declared(root, "TalosCluster") if place.is_named(name)]
     if len(found) == 1:
         return found[0]
-    listed = ", ".join(sorted(f"{place.id.name} in {place.file.relative_to(root)}" for place in found))
+    listed = ", ".join(sorted(f"{_named(place)} in {place.file.relative_to(root)}" for place in found))
     raise Refused(
         f"the checkout declares several: {listed}"
         if found
         else f"the checkout declares no TalosCluster {name}".rstrip(),
         code=ErrorCode.USAGE,
         subject=str(root),
-        hint="name one with --cluster" if found else "run it in the checkout that declares the cluster",
+        hint="name one with --cluster NAME or NAMESPACE/NAME"
+        if found
+        else "run it in the checkout that declares the cluster",
     )
+
+
+def _named(place: Place) -> str:
+    return f"{place.id.namespace}/{place.id.name}" if place.id.namespace else place.id.name
 
 
 def _machines(root: Path, cluster: Place) -> list[str]:

@@ -22,6 +22,7 @@ from gitops_ctl.cli.preparing import (
     annotation_edits,
     carry_out,
     document_in,
+    plain_file,
     replace_file,
     say_what_to_sign,
     show_change,
@@ -115,8 +116,8 @@ def change(*, verb: str, path: str, result: Path | None, is_gone: bool, days: in
     root = repository_root(Path())
     blob = GONE if is_gone else _blob(result or root / path)
     _require_new(root, path, blob=blob)
-    target = root / CONSENT_FOLDER / f"{verb}-{blob[:12]}-{_slug(path)}.yaml"
-    before = target.read_bytes() if target.exists() else b""
+    target = _place(root / CONSENT_FOLDER, verb=verb, path=path, blob=blob)
+    before = plain_file(target) if target.exists() else b""
     if before and _is_same(before, verb=verb, path=path, blob=blob):
         click.echo(f"nothing to do: {_shown(target)} agrees to it until {_until(before)}")
         return SAME
@@ -165,15 +166,31 @@ def _require_new(root: Path, path: str, *, blob: str) -> None:
 def _blob(file: Path) -> str:
     """The id that Git gives to the content of a file."""
     try:
-        data = file.read_bytes()
-    except OSError as error:
+        data = plain_file(file)
+    except Refused as error:
         raise Refused(
-            f"cannot be read: {error.strerror}",
+            error.message,
             code=ErrorCode.USAGE,
             subject=str(file),
             hint="name the file as it will be with --result, or use --delete when it goes",
         ) from error
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _place(folder: Path, *, verb: str, path: str, blob: str) -> Path:
+    """Where the document goes; a consent to a change of another path that reads alike keeps its file.
+
+    Raises:
+        Refused: the folder is a link.
+    """
+    for place in (folder, folder.parent):
+        if place.is_symlink():
+            raise Refused("is a symbolic link", code=ErrorCode.USAGE, subject=str(place), hint="make it a folder")
+    name = f"{verb}-{blob[:12]}-{_slug(path)}"
+    first = folder / f"{name}.yaml"
+    if not first.exists() or text_at(_read(plain_file(first)), "path") == path:
+        return first
+    return folder / f"{name}-{hashlib.sha256(path.encode()).hexdigest()[:8]}.yaml"
 
 
 def _slug(path: str) -> str:

@@ -5,6 +5,7 @@ Nothing is committed and nothing is sent: signing belongs to the person's own Gi
 
 import difflib
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,9 @@ import click
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
 from gitops_ctl.documents.pointer import pointer_of
-from gitops_ctl.documents.splice import ABSENT, Edit, splice, value_in
+from gitops_ctl.documents.splice import ABSENT, Edit, documents_in, splice, value_in
 
 SAME, CHANGED = 0, 2
 
@@ -34,6 +35,10 @@ class Place:
     def id(self) -> ObjectId:
         return ObjectId.of(self.tree)
 
+    def is_named(self, name: str) -> bool:
+        """Whether it is meant by `name`, or by `namespace/name`; an empty name means any."""
+        return name in ("", self.id.name, f"{self.id.namespace}/{self.id.name}")
+
     def value(self, pointer: str) -> object:
         """What stands at a pointer; ABSENT for nothing."""
         return value_in(self.text, document=self.index, pointer=pointer)
@@ -45,12 +50,13 @@ def document_in(file: Path, *, kind: str, name: str) -> Place:
     Args:
         file: YAML of one or several documents.
         kind: only of this kind; empty for any.
-        name: only with this `metadata.name`; empty for any.
+        name: only with this `metadata.name`, or `namespace/name`; empty for any.
 
     Raises:
-        Refused: there is none, or more than one.
+        Refused: there is none, or more than one; or the place is no regular file.
+        SpliceRefused: the file cannot be read as YAML, or is too large.
     """
-    text = file.read_bytes()
+    text = plain_file(file)
     found = [place for place in _documents(file, text) if _is_meant(place, kind=kind, name=name)]
     if len(found) == 1:
         return found[0]
@@ -60,22 +66,36 @@ def document_in(file: Path, *, kind: str, name: str) -> Place:
         f"the file holds no {wanted}" if not found else f"the file holds several: {listed}",
         code=ErrorCode.USAGE,
         subject=str(file),
-        hint="name the file that declares it" if not found else "choose one with --name",
+        hint="name the file that declares it" if not found else "choose one with --name NAME or NAMESPACE/NAME",
     )
 
 
 def _documents(file: Path, text: bytes) -> Iterator[Place]:
-    for index in range(text.count(b"---") + 1):
-        tree = value_in(text, document=index, pointer="")
+    for index, tree in enumerate(documents_in(text)):
         if isinstance(tree, dict):
             yield Place(file, text, index, tree)
+
+
+def plain_file(file: Path) -> bytes:
+    """The bytes of a regular file; a link is not followed, since the file that it leads to may lie outside the checkout.
+
+    Raises:
+        Refused: it is something else, or cannot be read.
+    """
+    try:
+        if not stat.S_ISREG(file.lstat().st_mode):
+            what = "a symbolic link" if file.is_symlink() else "no regular file"
+            raise Refused(f"is {what}", code=ErrorCode.USAGE, subject=str(file), hint="name the file itself")
+        return file.read_bytes()
+    except OSError as error:
+        raise Refused(f"cannot be read: {error.strerror}", code=ErrorCode.USAGE, subject=str(file)) from error
 
 
 def _is_meant(place: Place, *, kind: str, name: str) -> bool:
     found = GroupVersionKind.of(place.tree)
     if not found.kind or (kind and found.kind != kind):
         return False
-    return not name or text_at(place.tree, "metadata", "name") == name
+    return place.is_named(name)
 
 
 def annotation_edits(place: Place, *, name: str, value: str) -> tuple[Edit, ...]:

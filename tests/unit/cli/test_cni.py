@@ -110,7 +110,7 @@ def test_kube_proxy_needs_to_know_which_cluster(root, capsys):
     (root / "south.yaml").write_text(CLUSTER.replace("north", "south"))
     assert run(["cni", "kube-proxy", "replaced"]) == 1
     error = capsys.readouterr().err
-    assert "the checkout declares several: north in net/cluster.yaml, south in south.yaml" in error
+    assert "the checkout declares several: net/north in net/cluster.yaml, net/south in south.yaml" in error
     assert "--cluster" in error
     assert run(["cni", "kube-proxy", "replaced", "--cluster", "east"]) == 1
     assert "the checkout declares no TalosCluster east" in capsys.readouterr().err
