@@ -58,6 +58,9 @@ OPEN_POLL_S: Final = 60.0
 REST_POLL_S: Final = 300.0
 DELETION_S: Final = 600.0
 LONGEST_WHY: Final = 8000
+MOST_BYTES: Final = 500 * 2**20
+LONGEST_S: Final = 120.0
+"""Of one fetch, where the source allows more (forges.md, section 14)."""
 
 log = structlog.get_logger(__name__)
 
@@ -331,7 +334,9 @@ class ProposalController:
             ca=await access.read_authorities(client, source=source),
             known_hosts=await access.read_known_hosts(client, source=source),
             limits=FetchLimits(
-                objects=spec.limits.objects, bytes=spec.limits.bytes, timeout_s=to_seconds(spec.timeout)
+                objects=spec.limits.objects,
+                bytes=min(spec.limits.bytes, MOST_BYTES),
+                timeout_s=min(to_seconds(spec.timeout), LONGEST_S),
             ),
         )
         push = await access.read_push_credentials(client, source=source)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from gitops_ctl.git.transport import Fetched, FetchRequest
 from gitops_ctl.kube.config import ClusterConfig
 from gitops_ctl.kube.transport import KubeClient
 from tests.doubles.apiserver import ApiServer, FakeApiServer
 from tests.support.git_keys import SshKey
 from tests.support.proposal_room import Tenant, tenant
 from tests.support.proposals import TEXT, VALUES
+from tests.support.sync_cluster import until
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +64,28 @@ async def test_a_symlink_is_never_followed(lab: Tenant, path: str, target: str):
     assert f"by hand: in {VALUES} /kubeProxyReplacement set true" in message
     assert lab.git.pushes == []
     assert lab.forge.pulls == {}
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [({}, (500 * 2**20, 60.0)), ({"limits": {"bytes": 2**20}, "timeout": "10m"}, (2**20, 120.0))],
+)
+async def test_a_fetch_of_a_proposal_has_its_own_limits(
+    lab: Tenant, monkeypatch: pytest.MonkeyPatch, spec: dict[str, object], expected: tuple[int, float]
+):
+    seen: list[tuple[int, float]] = []
+    fetch = lab.git.fetch
+
+    async def watched(request: FetchRequest) -> Fetched:
+        seen.append((request.limits.bytes, request.limits.timeout_s))
+        return await fetch(request)
+
+    monkeypatch.setattr(lab.git, "fetch", watched)
+    await lab.admin.patch_merge(lab.path("gitsources", "network"), {"spec": spec})
+    await lab.ask()
+    await lab.until_reason("Open")
+    lab.wake()
+    await until(lambda: seen[-1] == expected, what=f"a fetch within {expected}")
 
 
 async def test_a_file_above_one_mebibyte_is_not_read(lab: Tenant):
