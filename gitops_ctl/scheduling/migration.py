@@ -31,8 +31,11 @@ from gitops_ctl.scheduling.queue_holds import (
     first_plan,
     held_while_empty,
     is_foreign,
+    is_short_hold,
     released,
     saved_for_git,
+    short_hold,
+    without_short_hold,
 )
 from gitops_ctl.scheduling.queue_plan import RETRY_S, Plan, Refusal
 
@@ -191,12 +194,10 @@ def _drained(case: _Case, held: Managed, plan: Plan) -> Decision:
 
 
 def _steady(case: _Case) -> Decision:
-    """No migration: carry out the policy of Git, release our hold, then follow the plan."""
-    carried = carried_out(case.queue)
-    if carried is not None:
-        return _step(case, carried, None, LOOK_S)
-    if HOLD_RELEASE in case.managed.marks:
-        return _step(case, released(case.queue), None, LOOK_S)
+    """No migration: what is begun comes to its end, then the plan is followed."""
+    begun = _begun(case)
+    if begun is not None:
+        return _step(case, begun, None, LOOK_S)
     plan = case.desired.plan
     if case.desired.unsettled is not None:
         return _step(case, held_while_empty(case.queue), _awaited(case.desired.unsettled), LOOK_S)
@@ -205,6 +206,18 @@ def _steady(case: _Case) -> Decision:
     if not case.managed.groups:
         return _from_nothing(case, plan)
     return _change(case, plan) if plan.groups else _pool_lost(case, plan)
+
+
+def _begun(case: _Case) -> Managed | None:
+    """Carry out the policy of Git, release our hold, end a short hold that leads nowhere; None when there is nothing."""
+    carried = carried_out(case.queue)
+    if carried is not None:
+        return carried
+    if HOLD_RELEASE in case.managed.marks:
+        return released(case.queue)
+    calm = without_short_hold(case.managed)
+    is_followed = isinstance(case.desired.plan, Plan) and case.desired.unsettled is None and case.managed.groups
+    return None if calm == case.managed or is_followed else calm
 
 
 def _from_nothing(case: _Case, plan: Plan) -> Decision:
@@ -217,15 +230,21 @@ def _from_nothing(case: _Case, plan: Plan) -> Decision:
 
 def _change(case: _Case, plan: Plan) -> Decision:
     """In place where nothing goes or all of it is idle; else by a drain (7.6)."""
-    target = _with_plan(case.managed, case, plan)
+    target = _with_plan(without_short_hold(case.managed), case, plan)
     going = dropped_flavors(case.managed.groups, plan.groups) | case.desired.left
     if not going:
         return _step(case, target, _ready(), None)
     if not case.queue.usage.is_current:
         return _awaiting_status()
-    if all(case.queue.usage.is_idle(name) for name in going):
+    if not all(case.queue.usage.is_idle(name) for name in going):
+        return _start(case, plan, going)
+    is_due = case.options.hold_before_drop or is_short_hold(case.managed)
+    if not is_due or case.queue.usage.is_stopped:
         return _step(case, target, _ready(), None)
-    return _start(case, plan, going)
+    # A Workload admitted after the last status write is not counted yet: nothing new while we look again (B17).
+    held = short_hold(case.managed) if case.managed.is_open else case.managed
+    message = "the queue is held shortly, until Kueue says that nothing was reserved in between (hold-before-drop)"
+    return _step(case, held, _condition("Unknown", "AwaitingQueueStatus", message), LOOK_S)
 
 
 def _pool_lost(case: _Case, plan: Plan) -> Decision:
@@ -234,7 +253,7 @@ def _pool_lost(case: _Case, plan: Plan) -> Decision:
         if not case.queue.usage.is_current:
             return _awaiting_status()
         if case.queue.usage.is_anything_reserved:
-            return Decision(requeue_s=APPROVAL_S)
+            return _step(case, without_short_hold(case.managed), None, APPROVAL_S)
     return _start(case, plan, dropped_flavors(case.managed.groups, ()))
 
 
@@ -243,10 +262,9 @@ def _start(case: _Case, plan: Plan, going: frozenset[str]) -> Decision:
         if not case.queue.usage.is_current:
             return _awaiting_status()
         if evicts(case.queue, going) and not is_approved(case.queue, plan.groups, now=case.now):
-            return Decision(condition=_unapproved(case, plan, going), requeue_s=APPROVAL_S)
-    marks = case.managed.marks_with(
-        {SAVED_POLICY: case.managed.policy or UNSET, PHASE: DRAINING, STARTED_AT: to_rfc3339(case.now)}
-    )
+            return _step(case, without_short_hold(case.managed), _unapproved(case, plan, going), APPROVAL_S)
+    saved = case.managed.marks.get(SAVED_POLICY, case.managed.policy or UNSET)
+    marks = case.managed.marks_with({SAVED_POLICY: saved, PHASE: DRAINING, STARTED_AT: to_rfc3339(case.now)})
     return _step(case, replace(case.managed, policy=HOLD_AND_DRAIN, marks=marks), _migration(case), LOOK_S)
 
 

@@ -27,6 +27,7 @@ class Options:
     tolerate_unknown_nodes: bool = False
     short_staleness: ShortStaleness = "warn"
     sort_fabric_tiers: bool = False
+    hold_before_drop: bool = False
     require_drain_approval: bool = False
     drain_warn_after_s: int = 15 * 60
     mixed_on_node: bool = True

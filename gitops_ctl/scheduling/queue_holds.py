@@ -82,10 +82,34 @@ def saved_for_git(queue: Queue) -> Managed:
     return replace(managed, marks=managed.marks_with({SAVED_POLICY: queue.wanted, APPLIED_POLICY: queue.wanted}))
 
 
+def is_short_hold(managed: Managed) -> bool:
+    """Whether the queue is on the short Hold before a drop (B17): a saved policy without a phase."""
+    return SAVED_POLICY in managed.marks and PHASE not in managed.marks
+
+
+def short_hold(managed: Managed) -> Managed:
+    """An open queue on the short Hold; it evicts nobody and keeps new reservations away."""
+    saved = managed.marks.get(SAVED_POLICY, managed.policy or UNSET)
+    return replace(managed, policy=HOLD, marks=managed.marks_with({SAVED_POLICY: saved}))
+
+
+def without_short_hold(managed: Managed) -> Managed:
+    """As before the short Hold; a policy that somebody set in between stays."""
+    if not is_short_hold(managed):
+        return managed
+    saved = managed.marks[SAVED_POLICY]
+    # Only an open queue is held shortly: another word there is not ours to carry out.
+    policy = {UNSET: "", NONE: NONE}.get(saved, HOLD) if managed.policy == HOLD else managed.policy
+    marks = managed.marks_with({SAVED_POLICY: None})
+    if managed.groups:
+        return replace(managed, policy=policy, marks=marks)
+    return replace(managed, policy=HOLD if managed.is_open else managed.policy, marks={**marks, EMPTY_HOLD: _TRUE})
+
+
 def is_foreign(managed: Managed, queue: Queue) -> str:
     """The policy, when neither Git nor one of our holds explains it; empty otherwise."""
     policy = _plain(managed.policy)
-    ours = {PHASE, EMPTY_HOLD, HOLD_RELEASE} & set(managed.marks)
+    ours = {PHASE, EMPTY_HOLD, HOLD_RELEASE, SAVED_POLICY} & set(managed.marks)
     return "" if policy == managed.marks.get(APPLIED_POLICY, NONE) or ours else policy
 
 

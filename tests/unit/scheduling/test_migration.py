@@ -12,6 +12,7 @@ from gitops_ctl.scheduling.queue_plan import Refusal
 from tests.support.scheduling_queue import (
     ALLOW,
     APPLIED,
+    EMPTY,
     NOW,
     PHASE,
     SAVED,
@@ -259,6 +260,51 @@ def test_a_queue_that_is_deleted_is_drained_once():
     found = step(queue(marks=OURS, deleted=True, a=4), plan(a=4), options=Options(drain_when_no_flavors=False))
     assert (found.write.policy, found.write.groups, found.write.marks) == ("HoldAndDrain", groups(a=4), OURS)
     assert step(queue("HoldAndDrain", OURS, deleted=True, a=4), plan(b=4)).write is None
+
+
+HELD = Options(hold_before_drop=True)
+
+
+@pytest.mark.parametrize(("policy", "saved"), [("None", "None"), ("", "unset")])
+def test_an_idle_flavor_is_dropped_under_a_short_hold_on_request(policy, saved):
+    """B17."""
+    first = step(queue(policy, OURS, a=4, b=4), plan(a=4), options=HELD)
+    assert (first.write.policy, first.write.marks) == ("Hold", {**OURS, SAVED: saved})
+    assert first.write.groups == groups(a=4, b=4)
+    assert row(first) == ("Unknown/AwaitingQueueStatus", 5.0)
+    marks = {**OURS, SAVED: saved}
+    assert step(queue("Hold", marks, observed=2, a=4, b=4), plan(a=4), options=HELD).write is None
+    second = step(queue("Hold", marks, active=STOPPED, a=4, b=4), plan(a=4), options=HELD)
+    assert (second.write.policy, second.write.marks, second.write.groups) == (policy, OURS, groups(a=4))
+    busy = step(queue("Hold", marks, active=STOPPED, reserved={"a": 0, "b": 1}, a=4, b=4), plan(a=4), options=HELD)
+    assert (busy.write.policy, busy.write.marks[PHASE], busy.write.marks[SAVED]) == ("HoldAndDrain", "draining", saved)
+
+
+def test_a_short_hold_ends_when_its_reason_is_gone():
+    marks = {**OURS, SAVED: "None"}
+    live = queue("Hold", marks, active=STOPPED, a=4, b=4)
+    for desired in (plan(a=4, b=4), REFUSED, Desired(plan(a=4), unsettled=UNSETTLED)):
+        found = step(live, desired, options=HELD)
+        assert (found.write.policy, found.write.marks, found.write.groups) == ("None", OURS, groups(a=4, b=4))
+        assert found.events == ()
+    opened = step(queue("None", marks, a=4, b=4), plan(a=4), options=HELD)
+    assert opened.write.policy == "Hold"
+    emptied = step(queue("Hold", marks, active=STOPPED), plan(a=4), options=HELD)
+    assert (emptied.write.policy, emptied.write.marks) == ("Hold", {**OURS, EMPTY: "true"})
+
+
+def test_a_queue_that_somebody_holds_needs_no_short_hold():
+    found = step(queue("Hold", OURS, active=STOPPED, a=4, b=4), plan(a=4), options=HELD)
+    assert (found.write.policy, found.write.marks, found.write.groups) == ("Hold", OURS, groups(a=4))
+
+
+def test_a_short_hold_waits_for_no_approval():
+    marks = {**OURS, SAVED: "None"}
+    options = Options(hold_before_drop=True, require_drain_approval=True)
+    busy = queue("Hold", marks, active=STOPPED, reserved={"a": 0, "b": 1}, workloads=1, a=4, b=4)
+    found = step(busy, plan(a=4), options=options)
+    assert (found.write.policy, found.write.marks, found.write.groups) == ("None", OURS, groups(a=4, b=4))
+    assert row(found) == ("False/AwaitingDrainApproval", 60.0)
 
 
 APPROVED = Options(require_drain_approval=True)

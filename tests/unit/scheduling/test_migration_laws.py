@@ -34,7 +34,7 @@ OWN_EVENTS = st.one_of(
 )
 EDITS = st.tuples(st.just("edit"), POLICIES)
 EVENTS = st.lists(st.one_of(OWN_EVENTS, EDITS), max_size=40)
-OPTIONS = st.builds(Options, drain_when_no_flavors=st.booleans())
+OPTIONS = st.builds(Options, drain_when_no_flavors=st.booleans(), hold_before_drop=st.booleans())
 
 
 @dataclass
@@ -102,6 +102,9 @@ class World:
             assert write.groups == self.plan.groups, "a plan is switched whole"
         if switched:
             assert self.settled
+        if switched and self.options.hold_before_drop:
+            gone = quotas_of(self.managed.groups).keys() - quotas_of(write.groups).keys()
+            assert not gone & set(self.reserved), "a flavor in use was dropped"
 
     def event(self, name, value):
         match name:
