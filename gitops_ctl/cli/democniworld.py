@@ -49,6 +49,7 @@ from gitops_ctl.local.workshop import Workshop, run_kubectl
 
 DEMO_MANAGER: Final = "gitops-ctl-demo"
 _POLL_S: Final = 0.1
+_DEADLINE_S: Final = 180.0
 _TARGET_USER: Final = "cluster-worker"
 _PROXY_IMAGE: Final = "registry.k8s.io/kube-proxy:v1.36.3"
 _IN_CONFIGURATIONS: Final = "4fdo1x.this0is0no0real0token"
@@ -145,7 +146,7 @@ async def cni_world(*, say: Callable[[str], None], separate: bool) -> AsyncItera
         plain = Options(durable=False, event_ttl=nodes.event_ttl)
         own = await _up(stack, home / "management", manager=True, options=plain if separate else nodes)
         target = await _up(stack, home / "target", manager=False, options=nodes) if separate else own
-        with _logs_kept(home):
+        with logs_kept(home):
             yield await _world(stack, home, own=own, target=target, checkout=checkout, say=say)
 
 
@@ -163,7 +164,7 @@ async def _up(stack: AsyncExitStack, folder: Path, *, manager: bool, options: Op
 
 
 @contextmanager
-def _logs_kept(home: Path) -> Iterator[None]:
+def logs_kept(home: Path) -> Iterator[None]:
     """A failure names a folder with the logs of everything that ran."""
     kept = home.with_name("demo-cni-logs")
     shutil.rmtree(kept, ignore_errors=True)
@@ -214,7 +215,9 @@ async def _world(
     say(f"forge: Gitea at {own.forge}")
     say(f"machines: {len(machines.addresses)} stand-ins answer as Talos {TALOS_VERSION}")
     say("manager and cluster worker: two processes, each with its own account and its shipped rights")
-    basic = DemoWorld(client, Path(own.kubeconfig), Path(own.kubectl), workshop, home, say, NAMESPACE, SOURCE, _POLL_S)
+    basic = DemoWorld(
+        client, Path(own.kubeconfig), Path(own.kubectl), workshop, home, say, NAMESPACE, SOURCE, _POLL_S, _DEADLINE_S
+    )
     return CniWorld(basic, admin, Path(target.kubeconfig), api, forge)
 
 

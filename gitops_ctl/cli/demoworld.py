@@ -53,6 +53,7 @@ class DemoWorld:
     namespace: str = NAMESPACE
     name: str = NAME
     poll_s: float = _POLL_S
+    deadline_s: float = _DEADLINE_S
 
     async def source(self) -> JsonObject:
         return await self.client.find(GIT_SOURCE.path(self.namespace, self.name)) or EMPTY
@@ -75,10 +76,10 @@ class DemoWorld:
         clock = self.client.clock
         start_s = clock.boot_s()
         while not await holds():
-            if clock.boot_s() - start_s > _DEADLINE_S:
+            if clock.boot_s() - start_s > self.deadline_s:
                 ready = [_ready_text(await self.source()), _ready_text(await self.sync())]
                 raise TerminalError(
-                    f"{claim}: not within {_DEADLINE_S:g} s; source: {ready[0]}; sync: {ready[1]}",
+                    f"{claim}: not within {self.deadline_s:g} s; source: {ready[0]}; sync: {ready[1]}",
                     code=ErrorCode.LOCAL_SYSTEM,
                     subject=str(self.logs),
                 )

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.switch_demo import Demo, Watch, forge_says, planted, processes_of, scrape, start_demo
+from tests.support.processes import processes_of, until
+from tests.support.switch_demo import Demo, Watch, forge_says, planted, scrape, start_demo
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -73,6 +74,23 @@ def test_the_switch_is_told_both_ways_with_real_components(told: Told) -> None:
     assert "Traceback" not in text
 
 
+def test_no_machine_reboots_and_each_control_plane_takes_one_configuration_a_way(told: Told) -> None:
+    for name in ("north-cp-1", "north-cp-2", "north-cp-3", "north-w-1", "north-w-2"):
+        kept = told.demo.machine(name)
+        assert kept["boots"] == 1
+        # What the form of documents says about kube-proxy, control planes say alone.
+        assert len(kept["applies"]) == (2 if kept["type"] == "controlplane" else 0)
+
+
+def test_kube_proxy_is_whole_again_after_the_way_back(told: Told) -> None:
+    named = told.demo.kubectl(
+        "target", "get", "daemonset/kube-proxy", "serviceaccount/kube-proxy", "-n", "kube-system", "-o", "name"
+    )
+    assert named.split() == ["daemonset.apps/kube-proxy", "serviceaccount/kube-proxy"]
+    assert "kube-proxy" in told.demo.kubectl("target", "get", "clusterrolebindings", "-o", "name")
+    assert "configmap/kube-proxy" in told.demo.kubectl("target", "get", "configmaps", "-n", "kube-system", "-o", "name")
+
+
 def test_promise_05_the_manager_connects_to_no_machine_and_not_to_the_target(told: Told) -> None:
     machines = told.demo.home / "checkout" / "clusters" / "north" / "machines.yaml"
     talos = {line.split()[1] for line in machines.read_text().splitlines() if "address:" in line}
@@ -130,6 +148,14 @@ def test_the_demo_of_the_switch_ends_with_ctrl_c_and_leaves_nothing(told: Told) 
     assert told.demo.interrupt() == 130
     assert not processes_of(str(told.demo.folder))
     assert not told.demo.home.exists()
+
+
+@pytest.mark.soak
+def test_a_demo_of_the_switch_that_is_killed_takes_everything_with_it(tmp_path: Path) -> None:
+    demo = start_demo(tmp_path, "--separate")
+    until(lambda: "AwaitingCNIChange" in demo.told, timeout_s=300, what="a switch that runs")
+    assert len(processes_of(str(tmp_path))) > 10
+    demo.kill()
 
 
 @pytest.mark.soak

@@ -19,7 +19,7 @@ from typing import Any
 from tests.support.processes import processes_of, until
 
 STILL = "Still running; Ctrl-C ends it."
-LISTENING, SAMPLE_S = "0A", 0.05
+LISTENING, SAMPLE_S = "0A", 0.1
 
 
 @dataclass
@@ -50,12 +50,22 @@ class Demo:
         until(ended, timeout_s=timeout_s, what="the end of the story")
         assert STILL in self.told, self.told[-6000:]
 
+    def kill(self) -> None:
+        """As loss of its terminal and more: it cannot end anything itself."""
+        self.process.kill()
+        self.process.wait()
+        until(lambda: not processes_of(str(self.folder)), what="everything ended with the demo", timeout_s=30)
+
     def interrupt(self) -> int:
         """Ctrl-C; its exit code once nothing of it is left."""
         self.process.send_signal(signal.SIGINT)
         code = self.process.wait(60)
         until(lambda: not processes_of(str(self.folder)), what="no process of the demo is left", timeout_s=15)
         return code
+
+    def machine(self, name: str) -> Any:
+        """What a machine has kept: its boots, and the configurations that it took."""
+        return json.loads((self.home / "talos" / f"{name}.json").read_bytes())
 
     def kubectl(self, system: str, *arguments: str, check: bool = True) -> str:
         """Output of kubectl as the administrator of one of its clusters."""

@@ -9,9 +9,9 @@ import pytest
 
 from gitops_ctl.cli.democni import cilium_values
 from gitops_ctl.cli.democnirepository import VALUES_FILE, Forge, example_machines, first_commits
-from gitops_ctl.cli.democniworld import cni_world
+from gitops_ctl.cli.democniworld import cni_world, logs_kept
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.errors import BlockedError
+from gitops_ctl.core.errors import BlockedError, TerminalError
 from gitops_ctl.local.gitea import GiteaFolder
 from gitops_ctl.local.gitserver import Login
 from gitops_ctl.local.state import SystemFolder, locked, state_home
@@ -34,6 +34,17 @@ async def test_a_second_demo_of_the_switch_is_told_and_the_first_one_is_left_alo
                 pass
         assert first.path.is_dir()
     assert caught.value.code is ErrorCode.LOCAL_BUSY
+
+
+def test_a_failure_keeps_the_logs_and_names_their_folder(tmp_path: Path) -> None:
+    log = tmp_path / "demo-cni" / "management" / "logs" / "manager.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("said\n")
+    with pytest.raises(TerminalError) as caught, logs_kept(tmp_path / "demo-cni"):
+        raise TerminalError("step 3, a title: it did not come", code=ErrorCode.LOCAL_SYSTEM)
+    assert caught.value.subject == str(tmp_path / "demo-cni-logs")
+    assert caught.value.message.startswith("step 3")
+    assert (tmp_path / "demo-cni-logs" / "management-logs-manager.log").read_text() == "said\n"
 
 
 async def test_an_option_before_the_name_of_the_demo_is_a_mistake(tmp_path: Path) -> None:
