@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NoReturn, TypeVar
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from gitops_ctl.core.clock import from_rfc3339
 from gitops_ctl.core.codes import ErrorCode
@@ -17,11 +17,18 @@ from gitops_ctl.core.errors import Conflict, GitopsError, Refused
 from gitops_ctl.core.http import USUAL_TERMS, HttpAnswer, HttpClient, Terms
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, list_at, objects_at, text_at
 from gitops_ctl.core.redact import redact_text
-from gitops_ctl.forge.errors import AnswerRefused, ForbiddenOrMissing, RepositoryUnavailable, TokenRejected
+from gitops_ctl.forge.errors import (
+    AnswerRefused,
+    AnswerTooLong,
+    ForbiddenOrMissing,
+    RepositoryUnavailable,
+    TokenRejected,
+)
 
 Item = TypeVar("Item")
 
 MOST_PAGES: Final = 100
+_DIVISORS: Final = (2, 5)
 _SAID_CHARACTERS: Final = 500
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 _LINK: Final = re.compile(r'<([^<>]*)>\s*;[^,]*?\brel="?next"?')
@@ -110,16 +117,45 @@ class Calls:
     async def pages(
         self, path: str, *, right: str, query: Mapping[str, str], next_page: NextPage
     ) -> AsyncIterator[JsonObject]:
-        """The objects of a list, page by page; at most 100 pages."""
+        """The objects of a list, page by page; at most 100 pages.
+
+        A page whose answer is too long is asked for in smaller ones; an object that is too long by itself is left out, since
+        whoever may write one must not hide the others.
+        """
         address = self._address(path, query)
         for number in range(1, MOST_PAGES + 1):
-            reply = self._good(await self._exchange("GET", address), right=right)
+            try:
+                reply = self._good(await self._exchange("GET", address), right=right)
+            except AnswerTooLong:
+                async for item in self._in_parts(address, number=number, right=right):
+                    yield item
+                address = _with(address, {"page": str(number + 1)})
+                continue
             for item in reply.objects:
                 yield item
             following = next_page(reply, number)
             if not following or not reply.objects:
                 return
             address = self._within(following, reply)
+
+    async def _in_parts(self, address: str, *, number: int, right: str) -> AsyncIterator[JsonObject]:
+        """The objects of one page, which is too long as a whole."""
+        name, size = _page_size(address)
+        if size <= 1:
+            return  # it is one object
+        parts = next((number for number in _DIVISORS if size % number == 0), size)
+        for place in range((number - 1) * parts + 1, number * parts + 1):
+            smaller = _with(address, {name: str(size // parts), "page": str(place)})
+            try:
+                reply = self._good(await self._exchange("GET", smaller), right=right)
+            except AnswerTooLong:
+                async for item in self._in_parts(smaller, number=place, right=right):
+                    yield item
+                continue
+            for item in reply.objects:
+                yield item
+            if not reply.objects:
+                return
 
     def refuse(self, reply: Reply, *, right: str) -> NoReturn:
         """Raise what a refusal means."""
@@ -170,6 +206,20 @@ class Calls:
         return Refused(message, code=ErrorCode.FORGE_REFUSED)
 
 
+def _with(address: str, changed: Mapping[str, str]) -> str:
+    """The address with other values in its query."""
+    parts = urlsplit(address)
+    query = {**dict(parse_qsl(parts.query, keep_blank_values=True)), **changed}
+    return urlunsplit(parts._replace(query=urlencode(query)))
+
+
+def _page_size(address: str) -> tuple[str, int]:
+    """Name and value of the member of the query that says how long a page is; 1 when there is none."""
+    query = dict(parse_qsl(urlsplit(address).query))
+    name = "limit" if "limit" in query else "per_page"
+    return name, int(query.get(name, "1"))
+
+
 def checked_token(token: str) -> str:
     """The token, without the line end that files have.
 
@@ -186,12 +236,14 @@ def parsed(answer: HttpAnswer, *, call: str) -> JsonValue:
     """The JSON of an answer; an empty body, and a refusal that is no JSON, are None.
 
     Raises:
-        AnswerRefused: cut, not UTF-8, two members of one name, NaN, or nested too deeply.
+        AnswerRefused: cut, not UTF-8, half of a surrogate pair, two members of one name, NaN, or nested too deeply.
     """
     if not answer.body.strip():
         return None
     try:
         tree: JsonValue = json.loads(answer.body.decode(), object_pairs_hook=_unique, parse_constant=_no_constant)
+        if b"\\u" in answer.body:
+            json.dumps(tree, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except (ValueError, RecursionError) as error:
         if answer.status >= 300:
             return None

@@ -18,7 +18,8 @@ GitopsError
  │    └── Conflict                  core: the text or the state was changed meanwhile: read again
  │         └── AlreadyExists        an open pull request of this head and base: look it up and adopt it
  └── TerminalError
-      ├── AnswerRefused             too long, cut, or no JSON of the expected shape
+      ├── AnswerRefused             cut, or no JSON of the expected shape
+      │    └── AnswerTooLong        of a list: it is asked for in smaller pages
       └── Refused                   core: the forge does not take this content
            └── NoDiff               head has nothing that base lacks
 """
@@ -39,6 +40,7 @@ from gitops_ctl.core.errors import (
 __all__ = [
     "AlreadyExists",
     "AnswerRefused",
+    "AnswerTooLong",
     "BaseMissing",
     "Conflict",
     "Forbidden",
@@ -108,6 +110,10 @@ class AnswerRefused(TerminalError):
     """The answer cannot be read: nothing is concluded from it."""
 
     code = ErrorCode.ANSWER_REFUSED
+
+
+class AnswerTooLong(AnswerRefused):
+    """The answer is longer than any that is read."""
 
 
 class NoDiff(Refused):

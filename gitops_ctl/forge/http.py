@@ -20,7 +20,7 @@ from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, GitopsError, RateLimited, Refused, ReplyLost, Unavailable
 from gitops_ctl.core.http import USUAL_TERMS, HttpAnswer, Terms
-from gitops_ctl.forge.errors import AnswerRefused, RedirectRefused
+from gitops_ctl.forge.errors import AnswerRefused, AnswerTooLong, RedirectRefused
 from gitops_ctl.forge.pauses import Pauses, pause_asked, retry_after
 
 USER_AGENT: Final = f"gitops-ctl/{__version__}"
@@ -198,7 +198,7 @@ async def _sent(client: httpx2.AsyncClient, request: httpx2.Request, *, most: in
         async for piece in response.aiter_raw():
             body += piece
             if len(body) > most:
-                raise AnswerRefused(f"{_call(request)}: the answer is longer than {most} bytes")
+                raise AnswerTooLong(f"{_call(request)}: the answer is longer than {most} bytes")
     finally:
         await response.aclose()
     headers = {name.lower(): value for name, value in response.headers.items()}

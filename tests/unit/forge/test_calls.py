@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -10,7 +11,13 @@ from gitops_ctl.core.errors import Conflict, GitopsError, InternalError, Refused
 from gitops_ctl.core.http import USUAL_TERMS, HttpAnswer, Terms
 from gitops_ctl.forge.adapters import api_address, forge_adapter
 from gitops_ctl.forge.calls import Calls, checked_token, first, moment, moment_or_none, next_link, parsed
-from gitops_ctl.forge.errors import AnswerRefused, ForbiddenOrMissing, RepositoryUnavailable, TokenRejected
+from gitops_ctl.forge.errors import (
+    AnswerRefused,
+    AnswerTooLong,
+    ForbiddenOrMissing,
+    RepositoryUnavailable,
+    TokenRejected,
+)
 from tests.support.kube_clock import JumpingClock
 
 TOKEN = "not-for-anybody-5f1c"
@@ -57,8 +64,9 @@ def calls(answers: Mapping[str, HttpAnswer]) -> tuple[Calls, Answers]:
         b"<html>sign in</html>",
         b"[" * 200_000,
         b"1" * 5000,
+        b'{"a": "\\ud800"}',
     ],
-    ids=["cut", "twice", "NaN", "no UTF-8", "a page", "deep", "huge number"],
+    ids=["cut", "twice", "NaN", "no UTF-8", "a page", "deep", "huge number", "half a pair"],
 )
 def test_an_answer_that_is_no_strict_json_is_refused(body):
     with pytest.raises(AnswerRefused):
@@ -161,6 +169,39 @@ async def test_pages_without_end_end():
     pages = made.pages("/l", right="", query={"p": "1"}, next_page=next_link)
     assert len([item async for item in pages]) == 100
     assert len(http.asked) == 100
+
+
+class LongList:
+    """A list of `count` objects, some of which are so long that no answer with them is read."""
+
+    def __init__(self, count: int, *, long: frozenset[int], most: int = 10**9) -> None:
+        self.count, self.long, self.most = count, long, most
+        self.asked: list[tuple[int, int]] = []
+
+    async def request(self, method: str, url: str, **_: object) -> HttpAnswer:
+        query = dict(parse_qsl(urlsplit(url).query))
+        size, page = int(query["limit"]), int(query.get("page", "1"))
+        self.asked.append((size, page))
+        found = range((page - 1) * size, min(page * size, self.count))
+        if self.long & set(found) or len(found) > self.most:
+            raise AnswerTooLong("longer than is read")
+        link = {"link": f'<https://x/?limit={size}&page={page + 1}>; rel="next"'} if page * size < self.count else {}
+        return answer(200, [{"n": number} for number in found], **link)
+
+
+@pytest.mark.parametrize("long", [{0}, {3}, {49}, {50}, {119}, {3, 4, 60}, set(range(120))])
+async def test_an_object_that_is_too_long_hides_no_other(long):
+    http = LongList(120, long=frozenset(long))
+    made = Calls(http, BASE, {}, TOKEN)
+    pages = made.pages("/l", right="", query={"limit": "50", "state": "open"}, next_page=next_link)
+    assert [item["n"] async for item in pages] == [number for number in range(120) if number not in long]
+
+
+async def test_a_page_that_is_too_long_only_as_a_whole_is_read_in_parts():
+    http = LongList(120, long=frozenset(), most=30)
+    pages = Calls(http, BASE, {}, TOKEN).pages("/l", right="", query={"limit": "50"}, next_page=next_link)
+    assert [item["n"] async for item in pages] == list(range(120))
+    assert http.asked[:3] == [(50, 1), (25, 1), (25, 2)]
 
 
 @pytest.mark.parametrize("token", ["", "  \n", "two words", "line\nend", "naïve", "nul\0"])
