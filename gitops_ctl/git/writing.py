@@ -108,7 +108,7 @@ def read_file(store: ObjectStore, tree: str, path: str) -> tuple[int, bytes] | N
     if entry is None:
         return None
     if store.size(entry.id) > MAX_FILE_BYTES:
-        raise Refused(f"{path} is larger than {MAX_FILE_BYTES} bytes", code=ErrorCode.TREE_LIMIT, subject=path)
+        raise Refused(f"the file is larger than {MAX_FILE_BYTES} bytes", code=ErrorCode.TREE_LIMIT, subject=path)
     return entry.mode, store.blob(entry.id)
 
 
@@ -198,7 +198,7 @@ def commit_files(  # noqa: PLR0913  each is a part of the commit
 
 def _no_file(path: str) -> Refused:
     return Refused(
-        f"{path} is a symlink, a submodule or a folder where a file is needed",
+        "a symlink, a submodule or a folder is where a file is needed",
         code=ErrorCode.PATH_REFUSED,
         subject=path,
         hint="name the file itself",
