@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakValueDictionary
 
+import pygit2
 import structlog
 
 from gitops_ctl.api.gitops import GitSource, Proposal, parse_git_source, parse_proposal
@@ -25,7 +26,15 @@ from gitops_ctl.api.names import (
 from gitops_ctl.core.clock import Clock, from_rfc3339
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.duration import to_seconds
-from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, InternalError, NotFound, TransientError
+from gitops_ctl.core.errors import (
+    BlockedError,
+    Conflict,
+    GitopsError,
+    InternalError,
+    NotFound,
+    TransientError,
+    Unavailable,
+)
 from gitops_ctl.core.http import HttpClient
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, int_at, list_at, object_at, text_at
@@ -211,6 +220,11 @@ class ProposalController:
             problem: GitopsError = error
         except GitopsError as error:
             problem = error
+        except (OSError, pygit2.GitError) as error:
+            text = (
+                f"the manager's own disk cannot be worked on: {error.strerror if isinstance(error, OSError) else error}"
+            )
+            problem = Unavailable(text, code=ErrorCode.UNAVAILABLE)
         remembered = carrier.remembered if carrier is not None else before
         log.info("proposal not carried out", proposal=str(NamespacedName.of(tree)), code=problem.code.label)
         return Found(remembered, error=problem, by_hand=hand if _is_for_a_person(problem) else "")

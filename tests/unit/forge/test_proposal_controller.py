@@ -1,11 +1,14 @@
 """Proposals as objects: what their status says, what wakes them, and how they go (forges.md, sections 3.1 and 18)."""
 
+import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pygit2
 import pytest
 
 from gitops_ctl.documents.splice import Edit
@@ -282,6 +285,35 @@ async def test_P13_the_status_says_which_call_failed(lab: Tenant, error: Excepti
     assert str(error.args[0]) in (await lab.ready())["message"]
     kinds = {item["type"] for item in tree["status"]["conditions"]}
     assert ("Stalled" if isinstance(error, ForbiddenOrMissing) else "Reconciling") in kinds
+
+
+async def test_a_full_disk_is_told_and_waited_for(lab: Tenant, monkeypatch: pytest.MonkeyPatch):
+    def full(*_: object, **__: object) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("gitops_ctl.forge.desk.borrow_objects", full)
+        await lab.ask()
+        await lab.until_reason("Unavailable")
+        assert "disk cannot be worked on: No space left on device" in (await lab.ready())["message"]
+    await lab.until_reason("Open")
+
+
+async def test_a_full_disk_keeps_no_deleted_object_for_ever(lab: Tenant, monkeypatch: pytest.MonkeyPatch):
+    await lab.ask()
+    await lab.until_reason("Open")
+
+    def full(*_: object, **__: object) -> str:
+        raise pygit2.GitError("failed to write out file: No space left on device")
+
+    monkeypatch.setattr("gitops_ctl.forge.desk.borrow_objects", full)
+    monkeypatch.setattr("gitops_ctl.forge.controller.DELETION_S", 0.5)
+    await lab.admin.delete(lab.path("proposals", "site-1-cni"))
+
+    async def gone() -> bool:
+        return await lab.get() is None
+
+    await until(gone, what="the object goes", timeout_s=30)
 
 
 async def test_a_rejected_token_is_never_tried_again_until_it_changes(lab: Tenant):
