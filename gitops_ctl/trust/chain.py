@@ -10,11 +10,8 @@ Rules:
 Bytes in, verdicts out: no clock, no network.  An `ObjectStore` belongs to one thread, and so does a call.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
 
-from gitops_ctl.api.names import POLICY_PATH
 from gitops_ctl.core.canonical import digest_lines
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import NotFound, Refused
@@ -23,16 +20,28 @@ from gitops_ctl.git.history import commits_between, first_parent_line, is_ancest
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.trust.bounded import Bounded
 from gitops_ctl.trust.changes import BlobDocuments
-from gitops_ctl.trust.firstseen import FirstSeen
 from gitops_ctl.trust.judge import Judge, Scope
 from gitops_ctl.trust.lines import Line, Lines
+from gitops_ctl.trust.plain import KNOWN_BLOBS, Known, PlainFiles
 from gitops_ctl.trust.policies import Policies, PolicyCache
-from gitops_ctl.trust.reviews import ReviewEvidence
+from gitops_ctl.trust.ranges import RangeRequest, RangeVerdict, RefusedCommit, Root
 from gitops_ctl.trust.rulebook import Revocation, TrustPolicy
 from gitops_ctl.trust.sighting import Times
 from gitops_ctl.trust.tags import judge_tag
 from gitops_ctl.trust.unsigned import explain_unsigned
 from gitops_ctl.trust.verdict import ACCEPTED, CommitRefused, refusal_from
+
+__all__ = [
+    "VERIFIER_VERSION",
+    "RangeRequest",
+    "RangeVerdict",
+    "RefusedCommit",
+    "Root",
+    "VerdictCache",
+    "explain",
+    "judge_at",
+    "judge_range",
+]
 
 VERIFIER_VERSION = "2"
 """Of the rules in this room.  A change that can turn a verdict around raises it: accepted ranges are then judged again."""
@@ -44,107 +53,13 @@ PARTIAL_LIMIT = 500_000
 """Commits below one merge whose progress is kept between calls."""
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
-    """The pinned start, given by the operator out of band."""
-
-    commit: str
-    policy_digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class RangeRequest:
-    """What is asked, with everything that decides about it.
-
-    Attributes:
-        url, ref: for messages; `ref` is `refs/heads/…` or `refs/tags/…`, or a short branch name.
-        root: the pinned start.
-        accepted: L, None when nothing was accepted under this root yet.
-        tip: T, a commit.
-        tag: id of the tag object when the source follows a tag; None for a branch, and for a lightweight tag.
-        limit: commits to judge in this call.
-        accepted_root, accepted_key_set_digest, accepted_verifier_version: from the status, under which L was judged; None
-            takes the present ones.
-        accepted_tag: the tag object that was accepted with L.
-        reviews: merge commit to what the forge said.
-        stored_reviews: merges whose evidence was stored with an earlier acceptance.
-    """
-
-    url: str
-    ref: str
-    root: Root
-    accepted: str | None
-    tip: str
-    first_seen: FirstSeen
-    now: datetime
-    tag: str | None = None
-    policy_path: str = POLICY_PATH
-    limit: int = 1000
-    accepted_root: str | None = None
-    accepted_key_set_digest: str | None = None
-    accepted_verifier_version: str | None = None
-    accepted_tag: str | None = None
-    reviews: Mapping[str, ReviewEvidence] = field(default_factory=dict)
-    stored_reviews: frozenset[str] = frozenset()
-
-    @property
-    def follows_tag(self) -> bool:
-        return self.tag is not None or self.ref.startswith("refs/tags/")
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedCommit:
-    """The oldest commit (or the tag object) that stopped the range."""
-
-    commit: str
-    reason: str
-    path: str
-    verb: str
-    rule: str
-    hint: str
-    message: str
-    merge: str = ""
-    """The forge's merge whose reviews have to be read before anything can be said."""
-    head: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RangeVerdict:
-    """The outcome of one call.
-
-    Attributes:
-        accepted: the newest accepted commit of the first-parent line; the request's own when nothing moved.
-        verdict: one of the names of gitops.md, section 4.5.
-        refused: what stopped it, None when nothing did.
-        pending: whether the verdict is no refusal and clears without a new commit.
-        judged, remaining: commits of this call, and those still to judge.
-        policy_digest: of the policy at `accepted`, which judges the next commit.
-        key_set_digest: under which root..accepted was judged; it lags behind the policy while that is judged again.
-        effects_allowed: False while root..accepted is judged again, and when that was refused.
-        objects_judged: for the status: which objects the verdict is about.
-        signer: who stands behind the newest commit that this call accepted; empty when none was.
-    """
-
-    accepted: str | None
-    verdict: str
-    refused: RefusedCommit | None
-    pending: bool
-    judged: int
-    remaining: int
-    policy_digest: str
-    key_set_digest: str
-    objects_judged: str
-    effects_allowed: bool = True
-    message: str = ""
-    signer: str = ""
-
-
 class VerdictCache:
     """What one source keeps between calls.  Everything in it can be dropped at any time; it belongs to one thread."""
 
     def __init__(self) -> None:
         self.policies: PolicyCache = Bounded(64)
         self.documents = DocumentCache(limit_bytes=DOCUMENT_BYTES)
+        self.plain: Known = Bounded(KNOWN_BLOBS)
         self.passed: Bounded[tuple[str, str], str] = Bounded(8)
         """(context, root) to the newest commit of the line up to which a range was judged again."""
         self._merge: tuple[str, str] = ("", "")
@@ -180,6 +95,7 @@ class _Range:
         self._policies = Policies(store, path=request.policy_path, cache=cache.policies)
         self._lines = Lines(store, root=request.root.commit, tip=request.tip)
         self._accepted = request.accepted
+        self._ahead: tuple[str, ...] = ()
         self._judged = 0
         self._remaining = 0
         self._under: str | None = None
@@ -257,7 +173,11 @@ class _Range:
     def _require_descent(self) -> None:
         accepted, tip = self._accepted, self._request.tip
         assert accepted is not None
-        if not is_ancestor(self._store, accepted, tip):
+        try:
+            self._ahead = first_parent_line(self._store, tip, stop=accepted)
+        except Refused as error:
+            if error.code is not ErrorCode.HISTORY_REWRITTEN:
+                raise
             self._require_sound_end(tip)
             raise CommitRefused(
                 f"the ref now points to {tip}, which does not descend from the last accepted commit {accepted}; "
@@ -265,8 +185,7 @@ class _Range:
                 code=ErrorCode.HISTORY_REWRITTEN,
                 commit=tip,
                 hint=self._rewind_hint(),
-            )
-        first_parent_line(self._store, tip, stop=accepted)  # refuses a tip that reaches it through a second parent only
+            ) from error
 
     def _require_sound_end(self, tip: str) -> None:
         """A commit whose odd headers hide its parents is malformed; the history was not rewritten then."""
@@ -301,7 +220,8 @@ class _Range:
             start = root
         self._effects = False
         try:
-            for line in self._line(start, self._accepted):
+            again = first_parent_line(self._store, self._accepted, stop=start)
+            for line in self._lines_after(start, again):
                 self._judge_line(line, scope=scope, context=context)
                 self._cache.passed.put((context, root), line.tip)
         except CommitRefused as error:
@@ -327,7 +247,7 @@ class _Range:
                 policy=self._policies.at(self._accepted),
                 scope=scope,
             )
-        for line in self._line(self._accepted, request.tip):
+        for line in self._lines_after(self._accepted, self._ahead):
             before = self._policies.at(line.first_parent)
             self._judge_line(line, scope=scope, context=context)
             self._accepted = line.tip
@@ -341,10 +261,8 @@ class _Range:
         request = self._request
         return request.tag is not None and request.tag == request.accepted_tag and request.tip == request.accepted
 
-    def _line(self, start: str, end: str) -> Iterator[Line]:
-        commits = first_parent_line(self._store, end, stop=start)
+    def _lines_after(self, before: str, commits: Sequence[str]) -> Iterator[Line]:
         self._remaining = len(commits)
-        before = start
         for commit in commits:
             yield self._lines.line_at(commit, first_parent=before)
             before = commit
@@ -370,8 +288,9 @@ class _Range:
 
     def _judge(self, scope: Scope) -> Judge:
         if self._judge_of is None or self._judge_of.scope is not scope:
+            plain = PlainFiles(self._store, known=self._cache.plain, policy_path=self._request.policy_path)
             self._judge_of = _judge_for(
-                self._store, request=self._request, cache=self._cache, scope=scope, lines=self._lines
+                self._store, request=self._request, cache=self._cache, scope=scope, lines=self._lines, plain=plain
             )
         return self._judge_of
 
@@ -436,13 +355,22 @@ def judge_at(
     return judge
 
 
-def _judge_for(store: ObjectStore, *, request: RangeRequest, cache: VerdictCache, scope: Scope, lines: Lines) -> Judge:
+def _judge_for(
+    store: ObjectStore,
+    *,
+    request: RangeRequest,
+    cache: VerdictCache,
+    scope: Scope,
+    lines: Lines,
+    plain: PlainFiles | None = None,
+) -> Judge:
     return Judge(
         store,
         scope=scope,
         policies=Policies(store, path=request.policy_path, cache=cache.policies),
         documents=BlobDocuments(store, cache=cache.documents, policy_path=request.policy_path),
         lines=lines,
+        plain=plain,
     )
 
 

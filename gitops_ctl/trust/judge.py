@@ -5,7 +5,7 @@ merge on the first-parent line.  A parent below the pinned root was never judged
 judged: the signer; for a proposer's commit whoever is judged for the merge that brings it in (section 4.6).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -23,6 +23,7 @@ from gitops_ctl.trust.forgemerge import needs_reviews, not_enough
 from gitops_ctl.trust.introducers import Introducers
 from gitops_ctl.trust.keys import Owner, OwnerKind
 from gitops_ctl.trust.lines import Line, Lines
+from gitops_ctl.trust.plain import PlainFiles
 from gitops_ctl.trust.policies import Policies
 from gitops_ctl.trust.reviews import ReviewEvidence, reviewers
 from gitops_ctl.trust.rulebook import Revocation, TrustPolicy
@@ -83,16 +84,25 @@ class Judge:
         policies: policies by commit.
         documents: documents of single files.
         lines: how the commits hang together.
+        plain: for whoever needs no decisions of accepted commits; None reads the documents of each.
     """
 
     def __init__(
-        self, store: ObjectStore, *, scope: Scope, policies: Policies, documents: BlobDocuments, lines: Lines
+        self,
+        store: ObjectStore,
+        *,
+        scope: Scope,
+        policies: Policies,
+        documents: BlobDocuments,
+        lines: Lines,
+        plain: PlainFiles | None = None,
     ) -> None:
         self.scope = scope
         self.policies = policies
         self._store = store
         self._documents = documents
         self._lines = lines
+        self._plain = plain
         self._signers: Bounded[tuple[str, str], Signer] = Bounded(256)
 
     def judge(self, commit: str, *, line: Line) -> Accepted:
@@ -161,14 +171,11 @@ class Judge:
             raise
 
     def _judge_for(self, who: Who, raw: RawCommit, *, line: Line) -> Accepted:
-        changes = self._changes(raw)
-        decisions: tuple[Decision, ...]
-        if who.owner.kind is OwnerKind.FORGE:
-            decisions = self._judge_forge(raw, changes=changes)
-        else:
-            if who.owner.kind is OwnerKind.PROPOSER:
-                self._require_proposer_paths(raw, line=line, changes=changes)
-            decisions = self._judge_changes(raw, who=who, changes=changes, line=line)
+        paths = self._path_changes(raw)
+        decisions: tuple[Decision, ...] = ()
+        if not self._is_plainly_allowed(raw, who=who, paths=paths):
+            changes = changes_of(self._documents, paths, policy_path=self.scope.policy_path)
+            decisions = self._decisions(raw, who=who, changes=changes, line=line)
         self._require_sound_policy(raw)
         return Accepted(
             commit=raw.id,
@@ -178,6 +185,18 @@ class Judge:
             first_seen=self.scope.first_seen(raw.id),
             decisions=decisions,
         )
+
+    def _is_plainly_allowed(self, raw: RawCommit, *, who: Who, paths: Sequence[PathChange]) -> bool:
+        if self._plain is None or who.owner.kind is not OwnerKind.PERSON or len(raw.parents) != 1:
+            return False
+        return self._plain.allow(paths, views=who.views)
+
+    def _decisions(self, raw: RawCommit, *, who: Who, changes: Collection[Change], line: Line) -> tuple[Decision, ...]:
+        if who.owner.kind is OwnerKind.FORGE:
+            return self._judge_forge(raw, changes=changes)
+        if who.owner.kind is OwnerKind.PROPOSER:
+            self._require_proposer_paths(raw, line=line, changes=changes)
+        return self._judge_changes(raw, who=who, changes=changes, line=line)
 
     def _key_policies(self, raw: RawCommit, *, line: Line) -> tuple[TrustPolicy, ...]:
         """By whose keys the signature is looked up; that of the first-parent line comes last, and stands for the record."""
@@ -199,9 +218,6 @@ class Judge:
             View(policy, reviewers(evidence, policy=policy, head=head) if evidence else (), by_reviews=True, head=head)
             for policy in policies
         )
-
-    def _changes(self, raw: RawCommit) -> tuple[Change, ...]:
-        return changes_of(self._documents, self._path_changes(raw), policy_path=self.scope.policy_path)
 
     def _path_changes(self, raw: RawCommit) -> tuple[PathChange, ...]:
         first = self._store.links(raw.parents[0]).tree

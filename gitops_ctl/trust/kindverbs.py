@@ -33,6 +33,7 @@ PROTECTED_LABELS: Final = ("topology.cisco.vk/", "operations.cisco.vk/", "distri
 _ZONES: Final = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 _POLICY_MARK: Final = "topology.cisco.vk/managed-policy"
 _POLICY_NAME: Final = "-topology-policy"
+_POLICY_KEY: Final = "policy.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,7 @@ def _is_policy(tree: JsonObject) -> bool:
     if _POLICY_MARK in object_at(tree, "metadata", "annotations"):
         return True
     name = value_at(tree, "/metadata/name")
-    return isinstance(name, str) and name.endswith(_POLICY_NAME) and "policy.json" in object_at(tree, "data")
+    return isinstance(name, str) and name.endswith(_POLICY_NAME) and _POLICY_KEY in object_at(tree, "data")
 
 
 def register_kinds() -> None:
@@ -193,7 +194,7 @@ def register_kinds() -> None:
     register_verbs(NETWORK_CONTROLLER, CONTROLLER_VERBS, fields=CONTROLLER_VERBS.fields)
     register_verbs(TOPOLOGY_SOURCE, SOURCE_VERBS, fields=SOURCE_VERBS.fields)
     register_verbs(CLUSTER_QUEUE, QUEUE_VERBS, fields=QUEUE_VERBS.fields)
-    register_verbs(CONFIG_MAP, policy_verbs)
+    register_verbs(CONFIG_MAP, policy_verbs, marks=(_POLICY_MARK, _POLICY_KEY))
 
 
 register_kinds()

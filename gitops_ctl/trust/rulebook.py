@@ -3,7 +3,7 @@
 The policy of a commit judges the children of that commit, never the commit itself.  `policy` reads it from bytes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,6 +15,8 @@ from gitops_ctl.trust.keys import KeyRing
 
 POLICY_KIND = GroupKind(GROUP, "TrustPolicy")
 POLICY_LIMIT_BYTES = 1024 * 1024
+ORDINARY = frozenset({"edit", "delete"})
+"""Verbs of a file without documents, and of a document of which nothing says more."""
 DISTINCT_BY_DEFAULT = frozenset({"approve", "activate", "recover"})
 
 
@@ -69,8 +71,11 @@ class RuleIndex:
     its own folders.  Whether a rule matches is for the rule itself to say.
     """
 
-    def __init__(self, rules: Iterable[PolicyRule]) -> None:
+    def __init__(self, rules: Sequence[PolicyRule]) -> None:
         self._listed: dict[tuple[str, str], list[PolicyRule]] = {}
+        ordinary = (rule.kinds or () for rule in rules if not rule.verbs.isdisjoint(ORDINARY))
+        self.ordinary_kinds = frozenset(kind.kind for kinds in ordinary for kind in kinds)
+        """Names of the kinds for which a rule of their own can decide about an ordinary verb."""
         for rule in rules:
             folders = dict.fromkeys(glob.folder for glob in rule.paths) if rule.paths is not None else {"": None}
             for verb in rule.verbs:

@@ -39,11 +39,13 @@ class KindVerbs:
         authorises: verb to the fields that it speaks about; their introducers are the authors of `distinctFromAuthor`.
             A verb that is not named here has the signer of the change as its author.
         fields: pointers of the kind's authorising fields, for provenance.
+        marks: see `marks`.
     """
 
     verbs_of: VerbsOf
     authorises: Fields = field(default_factory=dict)
     fields: tuple[tuple[str, str], ...] = ()
+    marks: tuple[str, ...] = ()
 
 
 _REGISTRY: dict[GroupKind, KindVerbs] = {}
@@ -55,6 +57,7 @@ def register_verbs(
     *,
     authorises: Fields = MappingProxyType({}),
     fields: tuple[tuple[str, str], ...] = (),
+    marks: tuple[str, ...] = (),
 ) -> None:
     """Teach the verbs of a kind.
 
@@ -63,18 +66,28 @@ def register_verbs(
         verbs_of: the function of both versions.
         authorises: see `KindVerbs`.
         fields: (verb, pointer) of each authorising field.
+        marks: see `marks`; by default the name of the kind.
 
     Raises:
         RuntimeError: the kind was taught already.
     """
     if group_kind in _REGISTRY:
         raise RuntimeError(f"the verbs of {group_kind} are registered twice")
-    _REGISTRY[group_kind] = KindVerbs(verbs_of, authorises, fields)
+    _REGISTRY[group_kind] = KindVerbs(verbs_of, authorises, fields, marks or (group_kind.kind,))
 
 
 def registered_kinds() -> frozenset[GroupKind]:
     """Kinds with verbs of their own."""
     return frozenset(_REGISTRY)
+
+
+def marks() -> frozenset[str]:
+    """Texts one of which stands, as a whole value or key, in a document whose change has other verbs than `edit` and `delete`.
+
+    In its old version or in its new one.
+    """
+    annotations = (ANNOTATION_RECREATE, ANNOTATION_ALLOW_PRUNE)
+    return frozenset((*annotations, *(mark for taught in _REGISTRY.values() for mark in taught.marks)))
 
 
 def verbs_between(old: JsonObject | None, new: JsonObject | None) -> Fields:

@@ -39,7 +39,7 @@ class Accepted:
         fingerprint: of that key.
         persons: judged persons: the signer, or for a proposer's commit those of the merge that brings it in; the first is
             the introducer of what the commit changed.
-        decisions: by the policy of the first-parent line.
+        decisions: by the policy of the first-parent line; none where the paths alone told that all is allowed (see `plain`).
     """
 
     commit: str
