@@ -102,9 +102,29 @@ def commits_between(store: ObjectStore, old: str, new: str) -> tuple[str, ...]:
         return ()
     if not store.contains(old):
         raise _unavailable(old)
+    if line := _line_without_merges(store, old, new):
+        return line
     marks = _Painter(store).paint((new,), (old,))
     wanted = {commit for commit, mark in marks.items() if mark == _LEFT}
     return _parents_first(store, new, wanted) if new in wanted else ()
+
+
+def _line_without_merges(store: ObjectStore, old: str, new: str) -> tuple[str, ...]:
+    """The commits between the two, oldest first, where each of them has one parent: the usual case.  Otherwise empty.
+
+    Also empty where the times say that `old` was passed, so that the way is never much longer than the answer.
+    """
+    line: list[str] = []
+    oldest = _time(store, old)
+    current = new
+    while current != old:
+        links = _links_or_none(store, current)
+        if links is None or len(links.parents) != 1 or links.time < oldest:
+            return ()
+        line.append(current)
+        current = links.parents[0]
+    line.reverse()
+    return tuple(line)
 
 
 def missing_parents(store: ObjectStore, commits: Iterable[str]) -> tuple[str, ...]:

@@ -136,8 +136,11 @@ def tree_changes(
 
 
 def _compare(store: TreeReader, pair: tuple[str, str], prefix: str, changes: list[PathChange], budget: _Budget) -> None:
-    before, after = set(store.tree(pair[0])), set(store.tree(pair[1]))
-    gone, come = before - after, after - before
+    before, after = store.tree(pair[0]), store.tree(pair[1])
+    if len(before) == len(after):  # most often the same names: entries that are equal in place need no set
+        unequal = [both for both in zip(before, after, strict=True) if both[0] != both[1]]
+        before, after = tuple(each for each, _ in unequal), tuple(each for _, each in unequal)
+    gone, come = set(before).difference(after), set(after).difference(before)
     budget.enter(prefix, prefix.count("/"), len(gone) + len(come))
     old = {name: to_entry((mode, name, oid)) for mode, name, oid in gone}
     new = {name: to_entry((mode, name, oid)) for mode, name, oid in come}
