@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from gitops_ctl.core.clock import Clock, to_rfc3339
-from gitops_ctl.core.errors import InternalError
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import InternalError, Unavailable
 from gitops_ctl.core.redact import redact_text
 from gitops_ctl.talos.talosconfig import TalosConfig
 
@@ -68,8 +69,16 @@ class Tunnel:
         self._carrying: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> "Tunnel":
-        self._folder = tempfile.TemporaryDirectory(prefix="gitops-ctl-talos-")
-        self._server = await asyncio.start_unix_server(self._accepted, path=self._socket)
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="gitops-ctl-talos-")
+            self._server = await asyncio.start_unix_server(self._accepted, path=self._socket)
+        except OSError as error:
+            if self._folder is not None:
+                self._folder.cleanup()
+            why = error.strerror or str(error)
+            raise Unavailable(
+                f"the worker's own temporary folder cannot be used: {why}", code=ErrorCode.UNAVAILABLE
+            ) from error
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.talos.talosconfig import parse_talosconfig
 from gitops_ctl.talos.tunnel import Tunnel
 from tests.support.talos_pki import TalosPki
@@ -123,3 +124,17 @@ async def test_nothing_is_left_behind(server: Server, pki: TalosPki):
         assert [path.is_socket() for path in folder.iterdir()] == [True]
         assert await exchanged(tunnel, b"hello") == b"hello"
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", ["gone", "x" * 120])
+async def test_a_temporary_folder_that_cannot_be_used_is_no_fault_of_the_machine(
+    name: str, pki: TalosPki, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = tmp_path / name
+    if name != "gone":
+        folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    tunnel = Tunnel("machine.invalid", talosconfig=parse_talosconfig(pki.talosconfig()), clock=SystemClock())
+    with pytest.raises(Unavailable, match="the worker's own temporary folder cannot be used: "):
+        await tunnel.__aenter__()
+    assert not folder.exists() or list(folder.iterdir()) == []
