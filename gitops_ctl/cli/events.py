@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitops_ctl.api.names import GROUP
+from gitops_ctl.api.kinds import OUR_GROUPS
 from gitops_ctl.cli.connection import Target, cluster_options, connected, run_async
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
 from gitops_ctl.core.jsonvalue import JsonObject, int_at, text_at
@@ -21,7 +21,7 @@ _COLUMNS = ("TIME", "TYPE", "REASON", "OBJECT", "NOTE")
 @cluster_options
 @output_option
 def events(*, limit: int, kubeconfig: Path | None, context: str | None, namespace: str, output: Format) -> None:
-    """Show what happened to sources and syncs."""
+    """Show what happened to sources, syncs, switches and proposals."""
     run_async(_events(Target(kubeconfig, context, namespace), limit=limit, form=output))
 
 
@@ -37,7 +37,7 @@ async def newest_events(client: "KubeClient", *, namespace: str, limit: int) -> 
     """The newest Events about our kinds, newest last, each in its stable form."""
     scope = f"/namespaces/{namespace}" if namespace else ""
     page = await client.list_all(f"/apis/events.k8s.io/v1{scope}/events")
-    ours = [item for item in page.items if text_at(item, "regarding", "apiVersion").startswith(f"{GROUP}/")]
+    ours = [item for item in page.items if text_at(item, "regarding", "apiVersion").partition("/")[0] in OUR_GROUPS]
     newest = sorted(ours, key=lambda item: text_at(item, "eventTime"))
     return [_summary(item) for item in newest[max(0, len(newest) - limit) :]]
 

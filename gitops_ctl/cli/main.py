@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("gitops_ctl.cli.demo:demo", "Show the main job on this machine, from signed commit to cluster."),
     "diff": ("gitops_ctl.cli.diff:diff", "Show what a checkout would change in the cluster."),
     "down": ("gitops_ctl.cli.up:down", "Stop the local system that `up` started."),
-    "events": ("gitops_ctl.cli.events:events", "Show what happened to sources and syncs."),
+    "events": ("gitops_ctl.cli.events:events", "Show what happened to sources, syncs, switches and proposals."),
     "explain": ("gitops_ctl.cli.explain:explain", "Say where an object comes from, or what an error code means."),
     "manager": ("gitops_ctl.cli.manager:manager", "Run the controllers."),
     "propose": ("gitops_ctl.cli.propose:propose", "Ask once more for a pull request that was declined or reverted."),

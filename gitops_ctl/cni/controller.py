@@ -203,12 +203,15 @@ class SwitchController:
         assert introduced is not None
         body = operation_tree(cluster, introduced=introduced, commit=seen.world.authority.revision)
         try:
-            await self._ports.client.create(OPERATION.path(cluster.key.namespace), body, manager=FIELD_MANAGER_CNI)
+            made = await self._ports.client.create(
+                OPERATION.path(cluster.key.namespace), body, manager=FIELD_MANAGER_CNI
+            )
         except AlreadyExists:
             log.info("the operation is there already", cluster=str(cluster.key))
         else:
             note = f"{introduced.person} consented to {cluster.mode} in {introduced.commit[:12]}"
-            self._ports.emit(seen.tree, "Normal", "SwitchRequested", note)
+            # About the operation: told of the cluster, a second one would be counted as a repeat of the first.
+            self._ports.emit(made, "Normal", "SwitchRequested", note)
         self._made.setdefault(cluster.key, set()).add(operation_name(cluster, introduced))
 
     async def _write_record(self, seen: _Round, record: Record, *, problem: Problem | None) -> None:

@@ -10,6 +10,7 @@ from gitops_ctl.cni.model import Authority, Introduction, Mode
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.errors import TransientError
 from gitops_ctl.core.ids import NamespacedName
+from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.kube.lease import LeadershipLost
 from gitops_ctl.kube.transport import KubeClient
 from tests.doubles.apiserver.api import ApiServer
@@ -46,6 +47,7 @@ class Bench:
         self.client, self.api, self.git = client, api, GitAnswers()
         self.usable, self.leads = True, True
         self.told: list[tuple[str, str, str]] = []
+        self.about: list[str] = []
         caches = Caches(
             usable=lambda: self.usable,
             machines=lambda _key: tuple(self.all("talosmachines")),
@@ -59,10 +61,14 @@ class Bench:
                 authority=self.git,
                 proposals=Desk(),
                 clock=SystemClock(),
-                emit=lambda _tree, kind, reason, note: self.told.append((kind, reason, note)),
+                emit=self._emit,
                 require_leader=self._require,
             )
         )
+
+    def _emit(self, tree: JsonObject, kind: str, reason: str, note: str) -> None:
+        self.told.append((kind, reason, note))
+        self.about.append(text_at(tree, "metadata", "uid"))
 
     def _require(self) -> None:
         if not self.leads:
@@ -115,6 +121,7 @@ async def test_a_pass_ends_at_the_question_to_the_worker_and_says_when_to_look_a
     assert [one["action"] for one in operation["status"]["requests"]] == ["observe"]
     assert [reason for _, reason, _ in bench.told] == ["SwitchRequested", "Preflight"]
     assert "network-author consented to replaced in aaaaaaaaaaaa" in bench.told[0][2]
+    assert bench.about[0] == operation["metadata"]["uid"], "each request is told of an object of its own"
 
 
 async def test_promise_08_a_second_pass_with_nothing_new_writes_nothing(bench: Bench) -> None:
