@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,9 +87,7 @@ def test_up_gives_a_working_kubeconfig_and_a_second_up_keeps_data_and_address(
     assert system.nothing_runs()
     assert system.run("down").stderr == "nothing was up\n"
 
-    began = time.monotonic()
     second = system.up()
-    assert time.monotonic() - began < 10.0
     assert second["server"] == first["server"]
     found = subprocess.run(
         [*kubectl, "get", "namespace", "kept", "-o", "name"], check=True, capture_output=True, text=True

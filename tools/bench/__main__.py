@@ -20,7 +20,7 @@ from pathlib import Path
 from gitops_ctl.local.binaries import find_binaries
 from gitops_ctl.local.progress import progress_for
 from tools.bench import steady
-from tools.bench.checking import checking, starting
+from tools.bench.checking import checking, second_up, starting
 from tools.bench.cold import cold
 from tools.bench.documents import applications, config_maps
 from tools.bench.figures import Report, table
@@ -80,6 +80,7 @@ async def command_line(report: Report, sizes: Sizes, folder: Path) -> None:
         binaries = await find_binaries(progress=progress)
     await asyncio.to_thread(checking, folder, report, count=sizes.of(10_000), rounds=sizes.rounds)
     await asyncio.to_thread(starting, folder, report, kubectl=binaries.kubectl, rounds=sizes.rounds)
+    await asyncio.to_thread(second_up, folder / "local", report, rounds=sizes.rounds)
 
 
 async def pull_request(report: Report, sizes: Sizes, folder: Path) -> None:

@@ -18,14 +18,15 @@ _BARE = (
 )
 
 
-def run_timed(argv: Sequence[str], *, cwd: Path, cache: Path) -> float:
-    """Wall seconds of a whole process.
+def run_timed(argv: Sequence[str], *, cwd: Path, cache: Path | None) -> float:
+    """Wall seconds of a whole process; `cache` is its user cache, that of this user when None.
 
     Raises:
         CalledProcessError: it failed.
     """
     # Compiled modules are kept, as in every installation, also where the shell says otherwise.
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONDONTWRITEBYTECODE": ""}
+    caches = {} if cache is None else {"XDG_CACHE_HOME": str(cache)}
+    environment = {**os.environ, **caches, "PYTHONDONTWRITEBYTECODE": ""}
     began = time.monotonic()
     subprocess.run(argv, cwd=cwd, env=environment, check=True, capture_output=True)
     return time.monotonic() - began
@@ -86,4 +87,20 @@ def starting(folder: Path, report: Report, *, kubectl: Path, rounds: int) -> Non
             "kubectl version --client",
             inverse=True,
         ),
+    )
+
+
+def second_up(folder: Path, report: Report, *, rounds: int) -> None:
+    """`gitops-ctl up` on a system that was up before, beside the first one; components only, which are built already."""
+    own = ("--directory", str(folder / "system"))
+    command = (sys.executable, "-m", "gitops_ctl")
+    folder.mkdir(parents=True, exist_ok=True)
+    first, second = [], []
+    for _ in range(rounds):
+        first.append(run_timed((*command, "up", "--no-manager", *own), cwd=folder, cache=None))
+        run_timed((*command, "down", *own), cwd=folder, cache=None)
+        second.append(run_timed((*command, "up", "--no-manager", *own), cwd=folder, cache=None))
+        run_timed((*command, "down", "--purge", *own), cwd=folder, cache=None)
+    report.add(
+        Figure("a second up", "s", tuple(second), tuple(first), "the first up", inverse=True, target=Target(10)),
     )
