@@ -31,6 +31,9 @@ NOTE_MARKER: Final = "<!-- gitops-ctl:note -->"
 VERIFY_READS: Final = 5
 VERIFY_S: Final = 1.0
 
+_RECORDED: Final = (Action.NOTHING, Action.PUSH_CREATE, Action.PUSH_UPDATE)
+"""What needs no record of its own before it: nothing happens, or the push has one."""
+
 _NO_REOPEN: Final = (Conflict, Forbidden, NotFound, TerminalError)
 Record = Callable[[Remembered], Awaitable[None]]
 
@@ -103,7 +106,7 @@ class Carrier:
         record: Record,
         clock: Clock,
     ) -> None:
-        """`forge` is None for plain Git; `record` stores what must be known before a push."""
+        """`forge` is None for plain Git; `record` stores what must be known before an act, and raises when this process may not act."""
         self.remembered = remembered
         self._asked = asked
         self._desk = desk
@@ -123,6 +126,8 @@ class Carrier:
         pull = await self._find_pull()
         view = await self._view(pull)
         seen, decision = await self._choose(pull, view)
+        if decision.action not in _RECORDED:
+            await self._record(self.remembered)  # looking took time: who does not lead any more does nothing
         if decision.phase == "Open" and pull is not None and pull.state == "open":
             await self._take_up(pull)
         seen.pull = await self._act(seen, decision) or seen.pull

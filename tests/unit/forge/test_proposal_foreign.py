@@ -1,13 +1,15 @@
 """What is not ours at the forge is never touched, and a person's no is heard, whatever happened before (forges.md, sections 9 and 10)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gitops_ctl.forge.neutral import Head
+from gitops_ctl.kube.lease import LeadershipLost
 from tests.support.git_keys import SshKey
-from tests.support.proposals import Desktop
+from tests.support.proposals import Crash, Desktop, no_point
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +95,42 @@ async def test_what_we_close_a_second_time_was_no_persons_no(desk: Desktop) -> N
     assert desk.forge.open() == []
     assert (await desk.settle()).decision.phase == "Open"
     assert [pull.number for pull in desk.forge.open()] == [2]
+
+
+@pytest.mark.parametrize("act", ["create", "close", "put_comment", "update"])
+async def test_a_manager_that_lost_its_lead_while_it_looked_writes_nothing_to_the_forge(
+    desk: Desktop, act: str
+) -> None:
+    ended = "withdrawn" if act in ("close", "put_comment") else ""
+    if act == "create":
+        desk.watch(crash_before("create"))
+        with pytest.raises(Crash):
+            await desk.run()
+        desk.watch(no_point)
+    else:
+        await desk.run()
+    if act == "put_comment":
+        desk.remote.commit_on(desk.branch, {"mine.yaml": "a: 1\n"})
+    if act == "update":
+        desk.operation = "op-2"
+
+    def lost(call: str, when: str) -> None:
+        if call == "record":
+            raise LeadershipLost("another one leads")
+
+    calls = desk.forge.calls.copy()
+    desk.watch(lost)
+    with pytest.raises(LeadershipLost):
+        await desk.run(ended=ended)
+    assert desk.forge.calls[act] == calls[act]
+    desk.watch(no_point)
+    await desk.run(ended=ended)
+    assert desk.forge.calls[act] == calls[act] + 1
+
+
+def crash_before(name: str) -> Callable[[str, str], None]:
+    def point(call: str, when: str) -> None:
+        if (call, when) == (name, "before"):
+            raise Crash
+
+    return point
