@@ -31,7 +31,8 @@ MOST_PAGES: Final = 100
 _DIVISORS: Final = (2, 5)
 _SAID_CHARACTERS: Final = 500
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
-_LINK: Final = re.compile(r'<([^<>]*)>\s*;[^,]*?\brel="?next"?')
+_LINKS: Final = re.compile(r",\s*(?=<)")
+_NEXT: Final = re.compile(r'\brel="?next\b')
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -253,8 +254,11 @@ def parsed(answer: HttpAnswer, *, call: str) -> JsonValue:
 
 def next_link(reply: Reply, _: int) -> str:
     """GitHub and Gitea name the next page in `link`."""
-    found = _LINK.search(reply.headers.get("link", ""))
-    return found[1] if found else ""
+    for link in _LINKS.split(reply.headers.get("link", "")):
+        address, closed, members = link.strip().removeprefix("<").partition(">")
+        if closed and _NEXT.search(members):
+            return address
+    return ""
 
 
 async def first(items: AsyncIterator[Item], most: int) -> AsyncIterator[Item]:

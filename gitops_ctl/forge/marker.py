@@ -16,7 +16,6 @@ from gitops_ctl.core.jsonvalue import JsonObject
 BEGIN: Final = "<!-- gitops-ctl:begin -->"
 _START: Final = "<!-- gitops-ctl {"
 _MARKER: Final = re.compile(r"^<!-- gitops-ctl (\{.*\}) -->$", re.MULTILINE)
-_BLOCK: Final = re.compile(re.escape(BEGIN) + r".*?^<!-- gitops-ctl \{.*\} -->$", re.MULTILINE | re.DOTALL)
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _MEMBERS: Final = ("base", "closedFor", "content", "head", "op", "purpose", "v")
@@ -102,8 +101,10 @@ def with_block(body: str, *, text: str, marker: Marker) -> str:
     """The body with our block in its place; a body without one gets it at its end."""
     block = f"{BEGIN}\n{text.strip()}\n\n{marker_line(marker)}"
     old = _with_newlines(body)
-    if _BLOCK.search(old):
-        return _BLOCK.sub(lambda _: block, old, count=1)
+    began = old.find(BEGIN)
+    ended = _MARKER.search(old, began + len(BEGIN)) if began >= 0 else None
+    if ended is not None:
+        return old[:began] + block + old[ended.end() :]
     return f"{old.rstrip()}\n\n{block}\n" if old.strip() else f"{block}\n"
 
 
