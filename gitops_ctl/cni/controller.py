@@ -210,7 +210,6 @@ class SwitchController:
             log.info("the operation is there already", cluster=str(cluster.key))
         else:
             note = f"{introduced.person} consented to {cluster.mode} in {introduced.commit[:12]}"
-            # About the operation: told of the cluster, a second one would be counted as a repeat of the first.
             self._ports.emit(made, "Normal", "SwitchRequested", note)
         self._made.setdefault(cluster.key, set()).add(operation_name(cluster, introduced))
 

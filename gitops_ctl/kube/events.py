@@ -1,7 +1,7 @@
 """Kubernetes Events: one per change of state, never more than the server can bear, never able to fail a reconcile.
 
-`emit` only decides and remembers; `run` sends, without a retry.  Repeats of one (object, reason, action) within a minute are
-counted and become a series of the first Event; a token bucket bounds the rest (gitops.md, section 12.3).  Notes pass the
+`emit` only decides and remembers; `run` sends, without a retry.  Repeats of one (object, reason, action, note) within a minute are
+counted and become a series of the first Event; another note, with another commit or signer, is another Event.  A token bucket bounds the rest (gitops.md, section 12.3).  Notes pass the
 redaction (H22).
 """
 
@@ -33,13 +33,14 @@ RATE: Final = 5.0
 BURST: Final = 20.0
 
 EventKind = Literal["Normal", "Warning"]
+_Key = tuple[str, str, str, str]
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Repeat:
-    """What is known about one (object, reason, action): where its Event is and how often it was said."""
+    """What is known about one thing that was said: where its Event is and how often it was said."""
 
     path: str
     sent_s: float
@@ -72,7 +73,7 @@ class EventRecorder:
         self._suffix = digest_bytes(instance.encode())[7:13]
         self._number = 0
         self._bucket = TokenBucket(rate=RATE, burst=BURST)
-        self._known: OrderedDict[tuple[str, str, str], _Repeat] = OrderedDict()
+        self._known: OrderedDict[_Key, _Repeat] = OrderedDict()
         self._waiting: deque[_Create | _Count] = deque()
         self._ready = asyncio.Event()
 
@@ -95,7 +96,8 @@ class EventRecorder:
             note: for people; cut at 1,000 characters.
         """
         now_s = self._clock.boot_s()
-        key = (text_at(regarding, "metadata", "uid") or _place(regarding), reason, action)
+        said = digest_bytes(note.encode())
+        key = (text_at(regarding, "metadata", "uid") or _place(regarding), reason, action, said)
         if (before := self._known.get(key)) is not None and now_s - before.seen_s < SERIES_S:
             self._repeat(key, before, now_s)
             return
@@ -136,7 +138,7 @@ class EventRecorder:
                 self.counts["failed"] += 1
                 log.warning("event not written", code=error.code.name)
 
-    def _repeat(self, key: tuple[str, str, str], before: _Repeat, now_s: float) -> None:
+    def _repeat(self, key: _Key, before: _Repeat, now_s: float) -> None:
         self.counts["repeated"] += 1
         count = before.count + 1
         due = now_s - before.sent_s >= REPEAT_S and len(self._waiting) < MEMORY
@@ -144,7 +146,7 @@ class EventRecorder:
         if due:
             self._send(_Count(before.path, {"count": count, "lastObservedTime": micro_time(self._clock.wall())}))
 
-    def _remember(self, key: tuple[str, str, str], repeat: _Repeat) -> None:
+    def _remember(self, key: _Key, repeat: _Repeat) -> None:
         self._known[key] = repeat
         self._known.move_to_end(key)
         while len(self._known) > MEMORY:

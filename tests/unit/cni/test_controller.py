@@ -121,7 +121,7 @@ async def test_a_pass_ends_at_the_question_to_the_worker_and_says_when_to_look_a
     assert [one["action"] for one in operation["status"]["requests"]] == ["observe"]
     assert [reason for _, reason, _ in bench.told] == ["SwitchRequested", "Preflight"]
     assert "network-author consented to replaced in aaaaaaaaaaaa" in bench.told[0][2]
-    assert bench.about[0] == operation["metadata"]["uid"], "each request is told of an object of its own"
+    assert bench.about[0] == operation["metadata"]["uid"], "each request is told of its own operation"
 
 
 async def test_promise_08_a_second_pass_with_nothing_new_writes_nothing(bench: Bench) -> None:

@@ -112,6 +112,16 @@ async def test_repeats_within_a_minute_are_counted_and_then_become_a_series(
     assert [seen.method for seen in server.requests] == ["POST", "PATCH", "POST"]
 
 
+async def test_another_commit_is_another_event_and_no_repeat_of_the_one_before(
+    server: KubeServer, events: EventRecorder
+) -> None:
+    for commit in ("1234", "5678", "5678"):
+        say(events, reason="Accepted", note=f"accepted {commit}, signed by network-author")
+    await events.flush()
+    notes = [json.loads(seen.body)["note"] for seen in server.requests]
+    assert notes == [f"accepted {commit}, signed by network-author" for commit in ("1234", "5678")]
+
+
 async def test_a_burst_is_cut_to_twenty_and_five_more_per_second(events: EventRecorder, clock: JumpingClock) -> None:
     for number in range(100):
         say(events, an_object(f"o{number}"))
