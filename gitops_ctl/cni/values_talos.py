@@ -20,7 +20,7 @@ FLAG: Final = re.compile(r"\bkubeProxyReplacement=(\w+)")
 """Of `helm` and `cilium`, on the line of `--set` or as an argument of its own."""
 
 _GENERATED: Final = re.compile(
-    r"^\s*#.*?(?:generated|rendered) (?:by|with|from) ([\w./@-]+)", re.IGNORECASE | re.MULTILINE
+    r"^[^\S\n]*#.*?(?:generated|rendered) (?:by|with|from) ([\w./@-]+)", re.IGNORECASE | re.MULTILINE
 )
 
 

@@ -26,7 +26,7 @@ _LANGUAGES: Final = {
     ".go": "Go",
 }
 _PIPELINES: Final = (".sh", ".bash", "Makefile", "justfile", ".just", "Taskfile.yml", "Taskfile.yaml", ".gitlab-ci.yml")
-_DEPLOYS: Final = re.compile(rb"\bchart[\"']?\s*[:=]\s*[\"']?cilium\b|inlineManifests[\s\S]*cilium")
+_DEPLOYS: Final = re.compile(rb"\bchart[\"']?\s*[:=]\s*[\"']?cilium\b")
 _STEP: Final = re.compile(r"(helm\s+(?:template|install|upgrade)|cilium\s+(?:install|upgrade))\b")
 _DEPLOYERS: Final = {
     "HelmChart": ("spec", "chart"),
@@ -68,9 +68,15 @@ def find_traces(repository: Repository) -> list[Trace]:
         data = repository.data(file)
         if f"/charts/{CHART}/templates/" in f"/{file}":
             continue  # A copy of the chart itself.
-        if _KEY.encode() in data or (_is_generated(file) and _DEPLOYS.search(data)):
+        if _KEY.encode() in data or (_is_generated(file) and _deploys(data)):
             traces += _texts(repository, file)
     return traces
+
+
+def _deploys(data: bytes) -> bool:
+    """Whether the text deploys the chart, or has an inline manifest and Cilium after it."""
+    begins = data.find(b"inlineManifests")
+    return _DEPLOYS.search(data) is not None or (begins >= 0 and data.find(b"cilium", begins) >= 0)
 
 
 def _is_generated(file: str) -> bool:
