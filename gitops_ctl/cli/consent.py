@@ -143,17 +143,19 @@ def change(*, verb: str, path: str, result: Path | None, is_gone: bool, days: in
 
 
 def _require_new(root: Path, path: str, *, blob: str) -> None:
-    """A content that the path has already would spend the consent with its own commit."""
+    """A content that the path has already would spend the consent with its own commit.
+
+    Raises:
+        Refused: it has, or Git cannot say.
+    """
     import pygit2  # noqa: PLC0415 - only this command needs Git
 
-    found = pygit2.discover_repository(str(root))
-    repository = pygit2.Repository(found) if found else None
-    if repository is None or repository.head_is_unborn:
-        return
-    tree = repository.head.peel(pygit2.Tree)
-    base = Path(repository.workdir or root).resolve()
-    inside = path if base == root.resolve() else f"{root.resolve().relative_to(base).as_posix()}/{path}"
-    present = str(tree[inside].id) if inside in tree else GONE
+    try:
+        present = _present(root, path)
+    except (pygit2.GitError, ValueError, KeyError) as error:
+        raise Refused(
+            f"the last commit cannot be read: {error}", code=ErrorCode.USAGE, subject=str(root), hint="see git status"
+        ) from error
     if present == blob:
         raise Refused(
             f"{path} has this content already" if blob != GONE else f"there is no {path} in the last commit",
@@ -161,6 +163,20 @@ def _require_new(root: Path, path: str, *, blob: str) -> None:
             subject=path,
             hint="name the file as it will be with --result",
         )
+
+
+def _present(root: Path, path: str) -> str:
+    """The blob that the last commit has at a path; empty without a commit."""
+    import pygit2  # noqa: PLC0415 - only this command needs Git
+
+    found = pygit2.discover_repository(str(root))
+    repository = pygit2.Repository(found) if found else None
+    if repository is None or repository.head_is_unborn:
+        return ""
+    tree = repository.head.peel(pygit2.Tree)
+    base = Path(repository.workdir or root).resolve()
+    inside = path if base == root.resolve() else f"{root.resolve().relative_to(base).as_posix()}/{path}"
+    return str(tree[inside].id) if inside in tree else GONE
 
 
 def _blob(file: Path) -> str:

@@ -150,10 +150,13 @@ def replace_file(file: Path, data: bytes) -> None:
     """Write a whole file or nothing."""
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    if file.exists():
-        temporary.chmod(file.stat().st_mode)
-    temporary.replace(file)
+    try:
+        temporary.write_bytes(data)
+        if file.exists():
+            temporary.chmod(file.stat().st_mode)
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def show_change(file: Path, *, before: bytes, after: bytes) -> None:

@@ -1,5 +1,6 @@
 """Where the commands that prepare a commit read and write: never through a link, never for ever, never over another consent."""
 
+import errno
 import os
 import subprocess
 import time
@@ -100,3 +101,26 @@ def test_a_consent_is_not_written_through_a_folder_that_is_a_link(
     assert run([*CHANGE, "a.yaml", "--delete"]) == 1
     assert "symbolic link" in capsys.readouterr().err
     assert list(outside.iterdir()) == []
+
+
+def test_a_full_disk_leaves_the_file_as_it_was_and_nothing_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Path("north.yaml")
+    file.write_text(CLUSTER)
+
+    def full(self: Path, data: bytes) -> int:
+        with self.open("wb") as begun:
+            begun.write(data[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert run(SWITCH) == 1
+    assert file.read_text() == CLUSTER
+    assert sorted(path.name for path in Path().iterdir()) == [".git", "north.yaml"]
+
+
+def test_a_repository_that_git_cannot_read_is_told_and_is_no_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    Path(".git/HEAD").write_text("garbage")
+    assert run([*CHANGE, "a.yaml", "--delete"]) == 1
+    error = capsys.readouterr().err
+    assert "the last commit cannot be read" in error
+    assert "GC9001" not in error
