@@ -66,6 +66,9 @@ def judge(path: Path, *, request: RangeRequest, caches: SourceCaches, limits: Tr
         if verdict.accepted is None or not store.contains(verdict.accepted):
             return Judged(verdict, request.tag)
         tree = store.links(verdict.accepted).tree
+        if not verdict.effects_allowed:
+            # Nothing rests on it now, and under a new root there may be no line along which introducers could be looked for.
+            return Judged(verdict, request.tag, tree)
         provenance = _provenance(store, verdict.accepted, tree=tree, request=request, caches=caches, limits=limits)
         counted = evidence_used(store, verdict.accepted, request=request, caches=caches.verdicts)
         return Judged(verdict, request.tag, tree, provenance, counted)

@@ -85,3 +85,16 @@ def test_the_signer_of_what_was_accepted_is_told(tmp_path: Path, team: Team, cac
     assert judged(story, caches).verdict.signer == "", "nothing was judged in this pass"
     assert isinstance(story.root, Root)
     assert POLICY_PATH in story.repo.git("ls-tree", "-r", "--name-only", "main")
+
+
+def test_under_a_root_that_the_copy_does_not_have_the_verdict_is_told_and_nothing_may_have_effects(
+    tmp_path: Path, team: Team, caches: SourceCaches
+) -> None:
+    one = forged(tmp_path / "repo", team)
+    told = one.evidence(one.by("cid", minutes=2), one.by("bob", minutes=1))
+    before = judged(one.story, caches, reviews=told)
+    elsewhere = Root("1" * 40, "sha256:" + "0" * 64)
+    found = judged(one.story, caches, root=elsewhere, accepted_root=one.story.root.commit)
+    assert found.verdict.accepted == before.verdict.accepted
+    assert not found.verdict.effects_allowed
+    assert found.provenance.fields == {}
