@@ -10,7 +10,7 @@ from tests.support.proposal_gitea import GiteaDesk, gitea_desk
 
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(240)]
 
-STRANGER = "stranger@example.net"
+STRANGER = "nobodys-address@example.net"
 
 
 @pytest.fixture
