@@ -7,10 +7,6 @@ that lost the Lease stops and exits with 1; it never leads again (fault H13).
 
 import asyncio
 import gc
-import os
-import secrets
-import signal
-import socket
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -35,6 +31,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, NotFound
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.core.memory import forbid_core_dumps
+from gitops_ctl.core.process import asked_to_end, replica_identity
 from gitops_ctl.documents.index import DocumentCache
 from gitops_ctl.forge.desk import Git as ManagersGit
 from gitops_ctl.forge.http import HttpxClient
@@ -125,7 +122,7 @@ def manager(  # noqa: PLR0913  each is an option
         kubeconfig=kubeconfig,
         context=context,
         namespace=namespace,
-        identity=f"{identity or f'{socket.gethostname()}-{os.getpid()}'}/{secrets.token_hex(4)}",
+        identity=replica_identity(identity),
         cache=cache_dir,
         allow_file=allow_file_urls,
         health=health_address,
@@ -155,7 +152,7 @@ async def run_manager(settings: Settings) -> int:
     Raises:
         GitopsError: the cluster cannot be reached or its definitions are older than this release; nothing was started.
     """
-    asked = _asked_to_end()
+    asked = asked_to_end()
     settings.cache.mkdir(parents=True, exist_ok=True)
     config = await load_cluster(settings.kubeconfig, settings.context, allow_exec=False)
     async with KubeClient(config, component="manager") as client:
@@ -279,15 +276,6 @@ async def require_definitions(client: KubeClient) -> None:
                 subject=f"CustomResourceDefinition/{name}",
             ) from error
         require_fields(served, needed=needed)
-
-
-def _asked_to_end() -> asyncio.Event:
-    """Set by SIGTERM and SIGINT; from the first moment on, so that a start that is called off ends in order as well."""
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
-    return asked
 
 
 async def _lead(leader: Leader, *, rooms: Rooms, events: EventRecorder, asked: asyncio.Event) -> int:

@@ -5,10 +5,6 @@ time, and what is not finished then is settled by the next worker, which looks a
 """
 
 import asyncio
-import os
-import secrets
-import signal
-import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +14,7 @@ import click
 
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.core.memory import forbid_core_dumps
+from gitops_ctl.core.process import asked_to_end, replica_identity
 from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.telemetry.endpoints import Endpoints, health_app
@@ -104,7 +101,7 @@ def cluster(  # noqa: PLR0913  each is an option
         kubeconfig=kubeconfig,
         context=context,
         namespace=namespace,
-        identity=f"{identity or f'{socket.gethostname()}-{os.getpid()}'}/{secrets.token_hex(4)}",
+        identity=replica_identity(identity),
         credentials=credentials_dir,
         probe=service_probe,
         probe_port=service_probe_port,
@@ -122,10 +119,7 @@ async def run_worker(settings: Settings) -> int:
     """
     from gitops_ctl.cni.worker.room import WorkerRoom  # noqa: PLC0415 - the Talos client is not needed to print a help text
 
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
+    asked = asked_to_end()
     config = await load_cluster(settings.kubeconfig, settings.context, allow_exec=False)
     async with KubeClient(config, component="cluster-worker") as own:
         room = WorkerRoom(make_ports(own, settings), namespace=settings.namespace)

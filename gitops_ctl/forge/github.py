@@ -193,16 +193,7 @@ class GithubAdapter:
     async def merge_state(self, pr: PullRequest) -> MergeState:
         tree = (await self._calls.get(f"{self._root}/pulls/{pr.number}", right=_READ)).object
         fresh = _pull(tree)
-        return MergeState(
-            state=fresh.state,
-            head_sha=fresh.head.sha,
-            base_sha=fresh.base.sha,
-            mergeable=fresh.mergeable,
-            blocked=await self._blocked(fresh, tree) if fresh.state == "open" else (),
-            merge_sha=fresh.merge_sha,
-            merged_at=fresh.merged_at,
-            merged_by=fresh.merged_by,
-        )
+        return MergeState.of(fresh, blocked=await self._blocked(fresh, tree) if fresh.state == "open" else ())
 
     async def set_status(self, sha: str, *, context: str, state: StatusState, text: str, url: str = "") -> bool:
         line = status_text(text)

@@ -230,16 +230,7 @@ class GitlabAdapter:
         word = _MERGE_WORDS.get(text_at(tree, "detailed_merge_status"), "")
         if word == _MERGE_WORDS["not_approved"]:
             word = await self._approvals_missing(fresh)
-        return MergeState(
-            state=fresh.state,
-            head_sha=fresh.head.sha,
-            base_sha=fresh.base.sha,
-            mergeable=fresh.mergeable,
-            blocked=(word,) if word and fresh.state == "open" else (),
-            merge_sha=fresh.merge_sha,
-            merged_at=fresh.merged_at,
-            merged_by=fresh.merged_by,
-        )
+        return MergeState.of(fresh, blocked=(word,) if word and fresh.state == "open" else ())
 
     async def set_status(self, sha: str, *, context: str, state: StatusState, text: str, url: str = "") -> bool:
         line, word = status_text(text), _STATUS[state]

@@ -6,7 +6,7 @@ A repository is named by the id that its forge gives it, as text: names change o
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 
 PullState = Literal["open", "merged", "closed"]
 ReviewState = Literal["approved", "changes_requested", "commented", "pending", "dismissed"]
@@ -147,6 +147,20 @@ class MergeState:
     merge_sha: str = ""
     merged_at: datetime | None = None
     merged_by: Account | None = None
+
+    @classmethod
+    def of(cls, pr: PullRequest, *, blocked: tuple[str, ...]) -> Self:
+        """What a pull request says about its own merge."""
+        return cls(
+            state=pr.state,
+            head_sha=pr.head.sha,
+            base_sha=pr.base.sha,
+            mergeable=pr.mergeable,
+            blocked=blocked,
+            merge_sha=pr.merge_sha,
+            merged_at=pr.merged_at,
+            merged_by=pr.merged_by,
+        )
 
 
 def latest_reviews(reviews: Iterable[Review]) -> tuple[Review, ...]:

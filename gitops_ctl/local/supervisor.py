@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from gitops_ctl.core.clock import Clock, SystemClock, to_rfc3339
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import GitopsError, TerminalError
+from gitops_ctl.core.process import asked_to_end
 from gitops_ctl.local.binaries import Binaries
 from gitops_ctl.local.controlplane import ControlPlane, Options
 from gitops_ctl.local.gitea import Gitea, GiteaServer
@@ -80,7 +81,7 @@ async def supervise(job: Job, *, clock: Clock) -> str:
     with folder.held():
         system = _System(job, folder, clock)
         ends = [
-            asyncio.create_task(_asked_to_stop(), name="signal"),
+            asyncio.create_task(asked_to_end().wait(), name="signal"),
             asyncio.create_task(_gone(job.owner), name="owner"),
         ]
         try:
@@ -237,14 +238,6 @@ def _spawn_detached(job: Job, log: Path) -> int:
 
 async def _first(*tasks: "asyncio.Task[Any]") -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-
-
-async def _asked_to_stop() -> None:
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
-    await asked.wait()
 
 
 async def _gone(pid: int) -> None:
