@@ -6,6 +6,8 @@ MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
+# In the order of tests/support/whole_run.py; what counts over a whole module stays on one worker.
+SPREAD := -n 2 --dist loadgroup --no-loadscope-reorder
 
 help:
 	@echo 'make demo     the main job on this machine, from signed commits to Ready objects'
@@ -29,7 +31,7 @@ demo-cni: .venv/.synced
 	@$(BIN)/gitops-ctl demo cni
 
 test: .venv/.synced
-	@$(BIN)/python -m tools.peers --beside $(PYTEST) -n 2 -m 'not soak'
+	@$(BIN)/python -m tools.peers --beside $(PYTEST) $(SPREAD) -m 'not soak'
 
 check: .venv/.synced
 	@$(BIN)/ruff format --check --quiet . || { echo 'format: run .venv/bin/ruff format .'; exit 1; }
@@ -40,7 +42,7 @@ check: .venv/.synced
 	@$(BIN)/python -m gitops_ctl.api.generate --check
 
 sim: .venv/.synced
-	@$(PYTEST) -n 2 -m 'simulation and not soak'
+	@$(PYTEST) $(SPREAD) -m 'simulation and not soak'
 
 faults: .venv/.synced
 	@$(BIN)/python -m tools.peers --beside $(BIN)/python -m tools.faults

@@ -72,7 +72,21 @@ def summary(known: Catalogue, *, good: Iterable[str], bad: Iterable[str]) -> tup
 def _run_tests() -> tuple[set[str], set[str]]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-p", "tools.fault_tests", "-n", "2", "-m", "not soak", "-q"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "tools.fault_tests",
+            "-n",
+            "2",
+            "--dist",
+            "loadgroup",
+            "--no-loadscope-reorder",
+            "-m",
+            "not soak",
+            "-q",
+        ]
         subprocess.run([*command, "--junit-xml", str(report)], cwd=ROOT, check=False)
         return outcomes(report.read_text())
 

@@ -28,7 +28,7 @@ async def finalize(
     if memory.store is None:
         raise RuntimeError("a unit without a store")
     if memory.record is None:
-        await load_record(world, sync, memory=memory, tree=tree)
+        await load_record(world, sync, memory=memory, tree=tree, removes=True)
     memory.done = ()
     if not memory.entries:
         return None, None
@@ -48,7 +48,7 @@ async def finalize(
         if _may_never_go(pruned) and await memory.store.is_closing():
             # The rights to delete them went with the namespace and cannot come back: the Sync would hold it for ever.
             left = listed(sorted(map(str, pruned.failed)))
-            text = f"left in the cluster, because the rights to delete them went with the namespace: {left}"
+            text = f"left as they are, because the rights to delete them went with the namespace: {left}"
             world.emit(tree, "Warning", "ObjectsLeft", text)
             return None, None
     if not memory.entries:
@@ -68,7 +68,7 @@ async def finalize(
 
 
 def _may_never_go(pruned: Pruned) -> bool:
-    """Whether all that is left is what nobody has a right to delete."""
+    """Whether all that is left is what the account has no right to delete, or none to look at."""
     return bool(pruned.failed) and pruned.forbidden == set(pruned.failed) and not pruned.terminating
 
 
@@ -78,7 +78,7 @@ async def _keep_only(memory: Memory, kept: set[ObjectId], world: World) -> None:
     world.require()
     wanted = {item: entry for item, entry in memory.entries.items() if item in kept}
     record, memory.record = memory.record, None
-    memory.record = await memory.store.save(record, wanted)
+    memory.record = await memory.store.save_while_there(record, wanted)
 
 
 async def _remove(world: World, sync: Sync, memory: Memory, *, remover: Remover) -> Pruned:

@@ -224,6 +224,17 @@ class InventoryStore:
             await self._remove(number)
         return Record(tuple(written.get(shard.number, shard) for shard in target.shards), target.entries)
 
+    async def save_while_there(self, record: Record, wanted: Mapping[ObjectId, Entry]) -> Record:
+        """`save` for what only removes.  A namespace that is being deleted takes no record any more: it is kept in memory alone.
+
+        Raises:
+            Conflict: somebody else wrote; load again.
+        """
+        try:
+            return await self.save(record, wanted)
+        except NamespaceMissing:
+            return place(record, wanted)
+
     async def is_closing(self) -> bool:
         """Whether the namespace of the unit is being deleted.  Asked by a dry run, since namespaces are not ours to read.
 

@@ -35,8 +35,10 @@ def recovered(
     return found
 
 
-async def load_record(world: World, sync: Sync, *, memory: Memory, tree: JsonObject) -> None:
+async def load_record(world: World, sync: Sync, *, memory: Memory, tree: JsonObject, removes: bool = False) -> None:
     """Read the record; shards that the status names and that are gone are made anew.
+
+    What only `removes` goes on without a stored record when the namespace is being deleted too.
 
     Raises:
         GitopsError: the cluster cannot be read, or the record cannot be written.
@@ -48,7 +50,11 @@ async def load_record(world: World, sync: Sync, *, memory: Memory, tree: JsonObj
         memory.record = record
         return
     entries = await _everything(world, sync, memory, record)
-    await _write(world, memory, store=memory.store, record=record, entries=entries)
+    if removes:
+        world.require()
+        memory.record = await memory.store.save_while_there(record, entries)
+    else:
+        await _write(world, memory, store=memory.store, record=record, entries=entries)
     _tell(world, tree, record, entries)
 
 

@@ -62,8 +62,9 @@ async def remove_unlisted(removal: Removal, found: Iterable[Entry], *, memory: M
     Raises:
         BlockedError: the manager may not write any more.
     """
-    await _read_unseen(removal, entries := tuple(found), memory)
-    removal = await _verified(removal, entries)
+    refused: dict[ObjectId, str] = {}
+    await _read_unseen(removal, entries := tuple(found), memory=memory, refused=refused)
+    removal = await _verified(removal, entries, refused=refused)
     facts = PruneFacts(
         removal.owner,
         removal.see,
@@ -83,8 +84,10 @@ async def remove_unlisted(removal: Removal, found: Iterable[Entry], *, memory: M
         going = [_still(removal, entry) for entry in entries if entry.id in set(sorted_.terminating)]
         now = [item for item in sorted_.doomed if item.entry.id not in removal.waits]
         result = await removal.remover.delete([*now, *going], own=removal.own)
-        pruned.failed, pruned.forbidden = result.failed, frozenset(result.forbidden)
         pruned.terminating = tuple(sorted({*result.terminating, *sorted_.terminating}))
+    # Without the right to read them nothing is known of them, and nothing ever will be.
+    unread = {item: refused[item] for item in sorted_.unknown if item in refused}
+    pruned.failed, pruned.forbidden = {**result.failed, **unread}, frozenset({*result.forbidden, *unread})
     if result.gone or result.terminating:
         commit = removal.consent_commit if judged.consented else ""
         pruned.report = PruneReport(judged.digest, len(sorted_.doomed), commit) if sorted_.doomed else None
@@ -120,7 +123,9 @@ def _still(removal: Removal, entry: Entry) -> Deletion:
     return Deletion(entry, None if isinstance(seen, Unseen) else seen)
 
 
-async def _read_unseen(removal: Removal, entries: tuple[Entry, ...], memory: Memory) -> None:
+async def _read_unseen(
+    removal: Removal, entries: tuple[Entry, ...], *, memory: Memory, refused: dict[ObjectId, str]
+) -> None:
     """Kinds without a working informer are read by name before anything is concluded about them."""
     cluster = removal.remover.cluster
     unseen = [
@@ -129,10 +134,10 @@ async def _read_unseen(removal: Removal, entries: tuple[Entry, ...], memory: Mem
         if not cluster.is_watched(item.gvk) and isinstance(cluster.see(item.id, item.gvk), Unseen)
     ]
     if unseen:
-        memory.read.update(await removal.remover.read(unseen))
+        memory.read.update(await removal.remover.read(unseen, refused=refused))
 
 
-async def _verified(removal: Removal, entries: tuple[Entry, ...]) -> Removal:
+async def _verified(removal: Removal, entries: tuple[Entry, ...], *, refused: dict[ObjectId, str]) -> Removal:
     """The same, with everything that no informer shows read by name: its entry goes for good.
 
     An informer selects on our label, which somebody may have taken off, and it may not know yet that its server was restored
@@ -141,6 +146,6 @@ async def _verified(removal: Removal, entries: tuple[Entry, ...]) -> Removal:
     missing = [entry for entry in entries if removal.see(entry) is None]
     if not missing:
         return removal
-    found = await removal.remover.read(missing)
+    found = await removal.remover.read(missing, refused=refused)
     seen: dict[ObjectId, Seen] = {entry.id: found.get(entry.id, UNSEEN) for entry in missing}
     return replace(removal, see=lambda entry: seen[entry.id] if entry.id in seen else removal.see(entry))

@@ -92,8 +92,10 @@ class Remover:
         except KindNotServed:
             return await self.cluster.mapper.group_kind(entry.id.group_kind)
 
-    async def read(self, entries: Iterable[Entry]) -> dict[ObjectId, View | None]:
-        """Read objects by name; those that cannot be read are left out."""
+    async def read(
+        self, entries: Iterable[Entry], *, refused: dict[ObjectId, str] | None = None
+    ) -> dict[ObjectId, View | None]:
+        """Read objects by name; those that cannot be read are left out, and `refused` is told why when a right is missing."""
         found: dict[ObjectId, View | None] = {}
 
         async def read_one(entry: Entry) -> None:
@@ -102,6 +104,9 @@ class Remover:
                 tree = await self.cluster.client.find(path, account=self.account)
             except KindNotServed:
                 found[entry.id] = None
+            except BlockedError as error:
+                if refused is not None:
+                    refused[entry.id] = error.message
             except GitopsError:
                 return
             else:
