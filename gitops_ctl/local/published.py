@@ -4,6 +4,7 @@ go.sum beside each go.mod pins the content, so these are always the same files.
 """
 
 import asyncio
+import hashlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -25,6 +26,11 @@ class Published:
     version: str
     patterns: tuple[str, ...]
 
+    @property
+    def selection(self) -> str:
+        """Names what the patterns choose, so that another choice of the same module has a folder of its own."""
+        return hashlib.sha256("\0".join(self.patterns).encode()).hexdigest()[:8]
+
 
 async def published_files(published: Published) -> Mapping[str, Path]:
     """Path inside the module to the file on this machine, in the order of the paths.
@@ -43,7 +49,7 @@ async def published_folder(published: Published) -> Path:
     Raises:
         GitopsError: Go is missing (TOOL_MISSING), or the module cannot be fetched.
     """
-    target = peers_cache() / f"manifests-{published.folder.name}-{published.version}"
+    target = peers_cache() / f"manifests-{published.folder.name}-{published.version}-{published.selection}"
     if not await asyncio.to_thread(target.is_dir):
         root = await _module_root(published)
         await asyncio.to_thread(_copy, published.patterns, root, target)

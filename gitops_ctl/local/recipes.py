@@ -120,4 +120,17 @@ GITEA = Recipe(
     memory_bytes=2 * _GIB,
 )
 
+NFD = Recipe(
+    name="nfd",
+    module="sigs.k8s.io/node-feature-discovery",
+    programs={"nfd-master": "sigs.k8s.io/node-feature-discovery/cmd/nfd-master"},
+    disk_bytes=3 * _GIB,
+)
+KUEUE = Recipe(
+    name="kueue",
+    module="sigs.k8s.io/kueue",
+    programs={"minimalkueue": "sigs.k8s.io/kueue/test/performance/scheduler/minimalkueue"},
+    disk_bytes=3 * _GIB,
+)
+
 CONTROL_PLANE = (ETCD, KUBERNETES)

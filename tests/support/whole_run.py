@@ -8,6 +8,7 @@ import asyncio
 import io
 import sys
 from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,11 +16,23 @@ import pytest
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.local.binaries import find_binaries
 from gitops_ctl.local.gitea import find_gitea
+from gitops_ctl.local.kueue import find_kueue
 from gitops_ctl.local.kwok import find_kwok
-from gitops_ctl.local.progress import LineProgress, Progress
+from gitops_ctl.local.nfd import find_nfd
+from gitops_ctl.local.progress import LineProgress
+from tools.peers.kueue_manager import find_kueue_manager
 
 NEEDS_COMPONENTS = ("cluster", "contract", "peers", "e2e")
 _awaited = pytest.StashKey[set[str]]()
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Something that is built: which tests wait for it, and what finds or builds it."""
+
+    name: str
+    needed_by: Callable[[pytest.Item], bool]
+    find: Callable[..., Coroutine[Any, Any, object]]
 
 
 def needs_components(item: pytest.Item) -> bool:
@@ -28,29 +41,40 @@ def needs_components(item: pytest.Item) -> bool:
     return named or "control_plane" in getattr(item, "fixturenames", ())
 
 
-def needs_forge(item: pytest.Item) -> bool:
-    """Whether a test talks to the real Gitea."""
-    return any(name.startswith("gitea") for name in getattr(item, "fixturenames", ()))
+def uses(prefix: str) -> Callable[[pytest.Item], bool]:
+    """Whether a test has a fixture whose name begins like this."""
+    return lambda item: any(name.startswith(prefix) for name in getattr(item, "fixturenames", ()))
+
+
+# In the order in which `python -m tools.peers` builds them.
+COMPONENTS = (
+    Component("control plane", needs_components, find_binaries),
+    Component("kwok", uses("kwok"), find_kwok),
+    Component("forge", uses("gitea"), find_gitea),
+    Component("nfd", uses("nfd"), find_nfd),
+    Component("kueue", uses("kueue"), find_kueue),
+    Component("manager of kueue", uses("kueue_manager"), find_kueue_manager),
+)
+
+
+def place(item: pytest.Item) -> int:
+    """How late a test runs: 0 without any component, else by the last one that it waits for."""
+    return max((number for number, each in enumerate(COMPONENTS, start=1) if each.needed_by(item)), default=0)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Bring the tests that need no real component to the front, those that need what is built last to the end, each part in its own order."""
-    items.sort(key=lambda item: (needs_components(item), needs_forge(item)))
+    """Tests that need no real component come first, those that need what is built last come last, each part in its own order."""
+    items.sort(key=place)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Before the first test that needs them, wait until the components are built."""
     awaited = item.config.stash.setdefault(_awaited, set())
-    if needs_components(item) and "control plane" not in awaited:
-        awaited.add("control plane")
-        _wait_for_build(item.config, lambda progress: find_binaries(progress=progress))
-    if "kwok" in getattr(item, "fixturenames", ()) and "kwok" not in awaited:
-        awaited.add("kwok")
-        _wait_for_build(item.config, lambda progress: find_kwok(progress=progress))
-    if needs_forge(item) and "forge" not in awaited:
-        awaited.add("forge")
-        _wait_for_build(item.config, lambda progress: find_gitea(progress=progress))
+    for component in COMPONENTS:
+        if component.name not in awaited and component.needed_by(item):
+            awaited.add(component.name)
+            _wait_for_build(item.config, component)
     return (yield)
 
 
@@ -63,14 +87,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def _wait_for_build(config: pytest.Config, find: Callable[[Progress], Coroutine[Any, Any, object]]) -> None:
+def _wait_for_build(config: pytest.Config, component: Component) -> None:
     capture = config.pluginmanager.get_plugin("capturemanager")
     assert capture is not None
     # One worker speaks for all.
     speaks = getattr(config, "workerinput", {"workerid": "gw0"})["workerid"] == "gw0"
     with capture.global_and_fixture_disabled():
         try:
-            asyncio.run(find(LineProgress(sys.__stderr__ if speaks and sys.__stderr__ else io.StringIO())))
+            stream = sys.__stderr__ if speaks and sys.__stderr__ else io.StringIO()
+            asyncio.run(component.find(progress=LineProgress(stream)))
         except GitopsError as error:
             # Told again, as the error of each test that needs the components.
             print(error.message, file=sys.__stderr__)

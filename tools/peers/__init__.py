@@ -1,5 +1,4 @@
-"""The real components that tests and benchmarks use.
+"""The real components that tests and benchmarks use, built and fetched in one go.
 
-The control plane's own recipes are in `gitops_ctl/local`; the module files here pin what only tests need: the manifests that Kueue and
-Node Feature Discovery publish.
+Their recipes are in `gitops_ctl/local`; the descriptions of interfaces that only tests need are pinned here.
 """

@@ -12,23 +12,27 @@ from gitops_ctl.cli.output import report_error
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.local.binaries import from_assets
 from gitops_ctl.local.build import Builder, peers_cache
+from gitops_ctl.local.kueue import KUEUE_CRDS
 from gitops_ctl.local.kwok import STAGES
+from gitops_ctl.local.nfd import NFD_CRDS
 from gitops_ctl.local.progress import Progress, progress_for
 from gitops_ctl.local.published import published_files
-from gitops_ctl.local.recipes import CONTROL_PLANE, GITEA, KWOK
+from gitops_ctl.local.recipes import CONTROL_PLANE, GITEA, KUEUE, KWOK, NFD
 from gitops_ctl.local.supervise import tied_argv
 from tools.peers.descriptions import GITHUB, described
-from tools.peers.manifests import KUEUE, NFD
+from tools.peers.kueue_manager import KUEUE_MANAGER, KUEUE_WEBHOOKS
+
+# What the most tests wait for comes first; tests/support/whole_run.py orders the tests in the same way.
+_AFTER_CONTROL_PLANE = ((KWOK,), (GITEA,), (NFD,), (KUEUE,), (KUEUE_MANAGER,))
 
 
 async def build_all(progress: Progress) -> int:
     """Have every component; returns how many programs and published files there are."""
     programs = 0
-    recipes = ((KWOK,), (GITEA,)) if from_assets() else (CONTROL_PLANE, (KWOK,), (GITEA,))
-    for group in recipes:
+    for group in _AFTER_CONTROL_PLANE if from_assets() else (CONTROL_PLANE, *_AFTER_CONTROL_PLANE):
         programs += len(await Builder(progress=progress).programs(group))
     files = 0
-    for published in (KUEUE, NFD, STAGES):
+    for published in (KUEUE_CRDS, KUEUE_WEBHOOKS, NFD_CRDS, STAGES):
         progress.update(f"manifests of {published.module}")
         files += len(await published_files(published))
     for description in (GITHUB,):

@@ -17,7 +17,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, GitopsError
 from gitops_ctl.local import build
 from gitops_ctl.local.build import Builder
-from gitops_ctl.local.recipes import CONTROL_PLANE, ETCD, KUBERNETES, KWOK
+from gitops_ctl.local.recipes import CONTROL_PLANE, ETCD, KUBERNETES, KUEUE, KWOK, NFD
 from tests.support.fake_go import FakeGo
 from tests.support.processes import processes_of, until
 
@@ -185,15 +185,15 @@ async def test_too_little_memory_is_said_before_the_build(go: FakeGo, monkeypatc
 
 
 def test_the_folder_is_named_by_modules_and_flags_and_differs_between_recipes(tmp_path: Path) -> None:
-    keys = {recipe.key() for recipe in (ETCD, KUBERNETES, KWOK)}
-    assert len(keys) == 3
+    keys = {recipe.key() for recipe in (ETCD, KUBERNETES, KWOK, NFD, KUEUE)}
+    assert len(keys) == 5
     other = type(ETCD)(name="etcd", module=ETCD.module, programs=ETCD.programs, version_variables=("example.net/v",))
     assert other.key() != ETCD.key()
     assert ETCD.key().startswith("etcd-")
 
 
 def test_every_recipe_is_pinned_with_checksums() -> None:
-    for recipe in (ETCD, KUBERNETES, KWOK):
+    for recipe in (ETCD, KUBERNETES, KWOK, NFD, KUEUE):
         assert f"{recipe.module} {recipe.version} h1:" in (recipe.folder / "go.sum").read_text()
 
 
