@@ -1,4 +1,4 @@
-"""The port for plain HTTP: forges and webhook sources speak through it; the implementation is `forge/http.py`.
+"""The port for plain HTTP to forges; the implementation is `forge/http.py`.
 
 An exchange that got an answer returns it, whatever its status below 500; what the status means is the caller's matter.  An exchange
 without a usable answer raises, and the type of the error says whether the request may have been carried out.

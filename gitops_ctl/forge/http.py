@@ -1,4 +1,4 @@
-"""Plain HTTP on httpx2: the only module that imports it (forges.md, sections 2 and 14).
+"""Plain HTTP to forges, on httpx2 (forges.md, sections 2 and 14).
 
 Rules: no proxy and no credentials from the environment; every wait has a limit, and the exchange as a whole has one; the answer is read
 as a stream up to a limit, never unpacked; a redirect is followed for reading only, and only within scheme, host and port; only what may be

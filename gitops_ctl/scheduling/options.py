@@ -17,6 +17,7 @@ class Options:
         snapshot_drop_nodes: ... if it removes at least so many.
         admission_checks: names of the AdmissionChecks of every queue, in this order.
         drain_warn_after_s: seconds after which a drain is called stuck.
+        write_rate: owned writes of one source in a second; 0 is no limit.
     """
 
     worker_namespace: str = WORKER_NAMESPACE
@@ -33,6 +34,7 @@ class Options:
     mixed_on_node: bool = True
     admission_checks: tuple[str, ...] = ()
     drain_when_no_flavors: bool = True
+    write_rate: int = 0
 
     @classmethod
     def reference(cls) -> Self:
