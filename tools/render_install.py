@@ -23,6 +23,7 @@ CHART = ROOT / "charts" / "gitops-ctl"
 TARGET = ROOT / "schemas" / "install.yaml"
 _HEADER = "# Generated from charts/gitops-ctl by `python tools/render_install.py`; do not edit.\n"
 _ORDER = (
+    "Namespace",
     "ServiceAccount",
     "ClusterRole",
     "ClusterRoleBinding",

@@ -11,11 +11,9 @@ import jsonschema_rs
 
 from gitops_ctl.api.kind import Column, CustomKind
 from gitops_ctl.api.model import Model
-from gitops_ctl.api.names import VERSION
 from gitops_ctl.api.structural import NotStructural, check_structural
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, list_at, object_at, text_at
 
-CATEGORY = "gitops"
 _NOISE = frozenset({"title", "examples", "discriminator", "$defs"})
 _BOUND_OF = {"string": "maxLength", "array": "maxItems", "integer": "maximum", "number": "maximum"}
 
@@ -27,21 +25,24 @@ def crd_of(model: type[Model]) -> dict[str, JsonValue]:
         NotStructural: the model says something that the API server would refuse or forget.
     """
     kind = kind_of(model)
-    version: dict[str, JsonValue] = {"name": VERSION, "served": True, "storage": True}
-    if kind.has_status:
-        version["subresources"] = {"status": {}}
-    version["additionalPrinterColumns"] = [_column(column) for column in kind.columns]
-    version["schema"] = {"openAPIV3Schema": structural_schema(model)}
+    view: dict[str, JsonValue] = {"subresources": {"status": {}}} if kind.has_status else {}
+    view["additionalPrinterColumns"] = [_column(column) for column in kind.columns]
+    view["schema"] = {"openAPIV3Schema": structural_schema(model)}
+    spec: dict[str, JsonValue] = {
+        "group": kind.group,
+        "names": _names(kind),
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "versions": [
+            {"name": name, "served": True, "storage": place == 0, **view} for place, name in enumerate(kind.versions)
+        ],
+    }
+    if len(kind.versions) > 1:
+        spec["conversion"] = {"strategy": "None"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{kind.plural}.{kind.group}", "labels": {"app.kubernetes.io/part-of": "gitops-ctl"}},
-        "spec": {
-            "group": kind.group,
-            "names": _names(kind),
-            "scope": "Namespaced",
-            "versions": [version],
-        },
+        "spec": spec,
     }
 
 
@@ -63,7 +64,7 @@ def _names(kind: CustomKind) -> JsonObject:
         "listKind": f"{kind.kind}List",
         "plural": kind.plural,
         "singular": kind.singular,
-        "categories": [CATEGORY],
+        "categories": list(kind.categories),
     }
     if kind.short_names:
         names["shortNames"] = list(kind.short_names)
@@ -141,8 +142,10 @@ def _converted(
     keyword: str, value: JsonValue, node: JsonObject, root: JsonObject, above: tuple[str, ...]
 ) -> dict[str, JsonValue]:
     match keyword, value:
+        case "properties", Mapping() if not value:
+            result: dict[str, JsonValue] = {}  # the server forgets that nothing was declared
         case "properties", Mapping():
-            result: dict[str, JsonValue] = {keyword: {name: _inner(part, root, above) for name, part in value.items()}}
+            result = {keyword: {name: _inner(part, root, above) for name, part in value.items()}}
         case (("items" | "additionalProperties" | "propertyNames"), Mapping()):
             result = {keyword: _inner(value, root, above)}
         case "additionalProperties", _:

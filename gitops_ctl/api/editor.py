@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from gitops_ctl.api.crd import inlined, kind_of, structural_schema
 from gitops_ctl.api.model import Model, StrictModel
-from gitops_ctl.api.names import VERSION
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, list_at, object_at
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -37,7 +36,7 @@ def editor_schema(model: type[Model]) -> dict[str, JsonValue]:
     whole = structural_schema(model)
     kind = kind_of(model).kind
     properties: dict[str, JsonValue] = {
-        "apiVersion": {"enum": [f"{kind_of(model).group}/{VERSION}"]},
+        "apiVersion": {"enum": [f"{kind_of(model).group}/{version}" for version in kind_of(model).versions]},
         "kind": {"enum": [kind]},
         "metadata": _METADATA,
         "spec": _closed(object_at(whole, "properties", "spec")),

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from gitops_ctl.api.names import GROUP
+from gitops_ctl.api.names import GROUP, VERSION
+
+CATEGORY = "gitops"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
-    """Names and views of one kind; all of ours are namespaced."""
+    """Names and views of one kind."""
 
     kind: str
     plural: str
@@ -29,6 +31,10 @@ class CustomKind:
     has_status: bool = True
     has_defaults: bool = True
     """False for kinds that only controllers write: the server adds nothing to them."""
+    namespaced: bool = True
+    categories: tuple[str, ...] = (CATEGORY,)
+    versions: tuple[str, ...] = (VERSION,)
+    """Served versions, all with one schema; the first is the stored one."""
 
     @property
     def singular(self) -> str:

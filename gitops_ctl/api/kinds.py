@@ -3,11 +3,12 @@
 from gitops_ctl.api.crd import kind_of
 from gitops_ctl.api.gitops import KINDS
 from gitops_ctl.api.model import Model
-from gitops_ctl.api.names import GROUP, ICHOR_GROUP
+from gitops_ctl.api.names import GROUP, ICHOR_GROUP, WORKER_GROUP
 from gitops_ctl.api.talos import TALOS_KINDS
+from gitops_ctl.api.topologysource import TopologySource
 
-OUR_GROUPS = (GROUP, ICHOR_GROUP)
-ALL_KINDS: tuple[type[Model], ...] = (*KINDS, *TALOS_KINDS)
+OUR_GROUPS = (GROUP, ICHOR_GROUP, WORKER_GROUP)
+ALL_KINDS: tuple[type[Model], ...] = (*KINDS, *TALOS_KINDS, TopologySource)
 """In the order of their definitions."""
 
 

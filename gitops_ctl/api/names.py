@@ -10,6 +10,10 @@ ICHOR_GROUP: Final = "ichor.maesh.dev"
 """Group of the kinds of Talos clusters (cni-switch.md, section 3)."""
 ICHOR_API_VERSION: Final = "ichor.maesh.dev/v1alpha1"
 
+WORKER_GROUP: Final = "worker.gpustack.ai"
+"""Group of the kind TopologySource (topology-scheduling.md, section 1.2)."""
+WORKER_API_VERSION: Final = f"{WORKER_GROUP}/v1alpha1"
+
 ANNOTATION_CONFIRM_SWITCH: Final = f"{ICHOR_GROUP}/confirm-kube-proxy-switch"
 """Consent to a switch of kube-proxy; the value is the mode that is agreed to."""
 
@@ -35,6 +39,13 @@ ANNOTATION_PROPAGATION: Final = f"{GROUP}/propagation"
 ANNOTATION_RECREATE: Final = f"{GROUP}/recreate"
 ANNOTATION_ALLOW_PRUNE: Final = f"{GROUP}/allow-prune"
 
+ANNOTATION_ALLOW_NODE_DROP: Final = f"{GROUP}/allow-node-drop"
+"""On a TopologySource: consent to a revision that removes many Nodes; the value is the digest of the set."""
+ANNOTATION_ALLOW_DRAIN: Final = f"{GROUP}/allow-drain"
+"""On a managed ClusterQueue: consent to one drain that evicts; the value is the digest of the plan."""
+ANNOTATION_DRAIN_WINDOW: Final = f"{GROUP}/drain-window"
+"""On a managed ClusterQueue: `<start>/<end>`, when a drain that evicts may start."""
+
 ANNOTATION_REQUESTED_AT: Final = f"{GROUP}/requested-at"
 """Written in the cluster by a person who wants a pass now; any value."""
 
@@ -49,7 +60,16 @@ WRITTEN_BY_CONTROLLER: Final = frozenset(
 )
 """Labels and annotations that a document in Git must not carry."""
 
-CONSENT_ANNOTATIONS: Final = frozenset({ANNOTATION_ALLOW_PRUNE, ANNOTATION_RECREATE, ANNOTATION_CONFIRM_SWITCH})
+CONSENT_ANNOTATIONS: Final = frozenset(
+    {
+        ANNOTATION_ALLOW_PRUNE,
+        ANNOTATION_RECREATE,
+        ANNOTATION_CONFIRM_SWITCH,
+        ANNOTATION_ALLOW_NODE_DROP,
+        ANNOTATION_ALLOW_DRAIN,
+        ANNOTATION_DRAIN_WINDOW,
+    }
+)
 """Annotations whose change in Git has the verb `consent`."""
 
 APPLY_MODES: Final = ("Override", "IfNotPresent", "Ignore")
@@ -62,6 +82,9 @@ FIELD_MANAGER: Final = "gitops-ctl"
 
 FIELD_MANAGER_STATUS: Final = "gitops-ctl-status"
 """Manager of the status of our own kinds."""
+
+FIELD_MANAGER_SCHEDULING: Final = "gitops-ctl-scheduling"
+"""Manager of everything that the controllers of topology-aware scheduling write, and of the hold that a Sync creates a queue with."""
 
 FIELD_MANAGER_CNI: Final = "gitops-ctl-cni"
 """Manager of what the switch executor writes."""

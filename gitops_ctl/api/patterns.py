@@ -13,6 +13,17 @@ _TIME: Final = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?"
 _OFFSET: Final = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
 _MOMENT: Final = f"{_DAY}T{_TIME}{_OFFSET}"
 
+_LABEL_TEXT: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+
+LABEL_KEY: Final = rf"^({_LABEL}(\.{_LABEL})*/)?{_LABEL_TEXT}$"
+LABEL_VALUE: Final = rf"^({_LABEL_TEXT})?$"
+LABEL_PREFIX: Final = rf"^({_LABEL}(\.{_LABEL})*/)?$"
+NOT_BLANK: Final = r"[^\x09-\x0d ]"
+NO_SPACES: Final = r"^[^\x00-\x20\x7f]+$"
+# The grammar of Go; without a minus, since no duration of ours may be negative.
+_MICRO: Final = "\u00b5s|\u03bcs"  # micro sign, Greek mu
+_PARTS: Final = rf"(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|{_MICRO}|ms|s|m|h))"
+GO_DURATION: Final = rf"^\+?(0|{_PARTS}+)$"
 LABEL: Final = f"^{_LABEL}$"
 OPTIONAL_LABEL: Final = f"^({_LABEL})?$"
 NAME: Final = rf"^{_LABEL}(\.{_LABEL})*$"
@@ -61,6 +72,12 @@ _REF_SEGMENT: Final = rf"{_REF_CHARS}(\.?{_REF_CHARS})*"
 REF: Final = rf"^{_REF_SEGMENT}(/{_REF_SEGMENT})*$"
 
 MEANING: Final[Mapping[str, str]] = {
+    LABEL_KEY: "must be a label key such as topology.example.net/rack",
+    LABEL_VALUE: "must be a label value, or empty",
+    LABEL_PREFIX: "must be a DNS subdomain and one slash at its end",
+    NOT_BLANK: "must not be blank",
+    NO_SPACES: "must hold neither spaces nor control characters",
+    GO_DURATION: "must be a duration such as 30s, 10m or 1h30m",
     LABEL: "must be lower-case letters, digits and dashes",
     OPTIONAL_LABEL: "must be lower-case letters, digits and dashes",
     NAME: "must be lower-case letters, digits, dashes and dots",

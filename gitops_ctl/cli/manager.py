@@ -24,6 +24,7 @@ from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.cli.measure import MeasuredGit, refresher
 from gitops_ctl.cli.pullcheck import MODULE as PULL_CHECK
 from gitops_ctl.cli.revisions import RevisionReader
+from gitops_ctl.cli.topologyoptions import topology_options
 from gitops_ctl.cni.proposals_reading import ProposalDesk
 from gitops_ctl.cni.room import Options as SwitchOptions
 from gitops_ctl.cni.room import SwitchRoom
@@ -45,6 +46,7 @@ from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.lease import Leader, LeaseTiming
 from gitops_ctl.kube.looplag import watch_lag
 from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.scheduling.options import Options as TopologyOptions
 from gitops_ctl.source.pullchild import PullChild
 from gitops_ctl.source.room import Options as SourceOptions
 from gitops_ctl.source.room import SourceRoom
@@ -81,6 +83,7 @@ class Settings:
     metrics: str
     webhook: str
     lease: LeaseTiming
+    scheduling: TopologyOptions
 
 
 @click.command()
@@ -101,6 +104,7 @@ class Settings:
 @click.option("--webhook-address", default="", help="Take push webhooks here; off when left out.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
 @click.option("--lease-duration", default=15.0, show_default=True, help="Seconds; the renew deadline is two thirds.")
+@topology_options
 def manager(  # noqa: PLR0913  each is an option
     *,
     kubeconfig: Path | None,
@@ -114,6 +118,7 @@ def manager(  # noqa: PLR0913  each is an option
     webhook_address: str,
     log_level: str,
     lease_duration: float,
+    options: TopologyOptions,
 ) -> int:
     """Run the controllers until SIGTERM."""
     forbid_core_dumps()
@@ -129,6 +134,7 @@ def manager(  # noqa: PLR0913  each is an option
         metrics=metrics_address,
         webhook=webhook_address,
         lease=lease_timing(lease_duration),
+        scheduling=options,
     )
     # What was imported stays, and trees hold no cycles: searching for them at every step costs more than all planning.
     gc.freeze()

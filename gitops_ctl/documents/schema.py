@@ -6,7 +6,7 @@ somebody else, so they are a warning.
 
 from collections.abc import Iterable, Iterator
 
-from gitops_ctl.api.names import API_VERSION, GROUP, ICHOR_API_VERSION, ICHOR_GROUP
+from gitops_ctl.api.names import API_VERSION, GROUP, ICHOR_GROUP, WORKER_GROUP
 from gitops_ctl.core.canonical import digest_lines
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupVersionKind
@@ -96,7 +96,7 @@ class SchemaCatalog:
         if name:
             schema: JsonObject = {"$ref": f"#/$defs/{name}", "$defs": builtin.closure(name)}
             return KindSchema(gvk, schema, builtin.is_namespaced(gvk), lenient=self._lenient)
-        ours = _our_schema(gvk) if gvk.api_version in (API_VERSION, ICHOR_API_VERSION) else None
+        ours = _our_schema(gvk) if gvk.group in (GROUP, ICHOR_GROUP, WORKER_GROUP) else None
         if ours is not None or gvk.api_version == API_VERSION:
             return ours
         crd = self._crds.get(gvk)

@@ -47,7 +47,8 @@ def server(control_plane: ControlPlaneHandle) -> Iterator[PlainApi]:
 
 def place_of(tree: dict[str, Any]) -> str:
     kind = kind_of(MODELS[tree["kind"]])
-    return f"/apis/{kind.group}/v1alpha1/namespaces/{tree['metadata']['namespace']}/{kind.plural}"
+    place = f"/namespaces/{tree['metadata']['namespace']}" if kind.namespaced else ""
+    return f"/apis/{tree['apiVersion']}{place}/{kind.plural}"
 
 
 class Judge:

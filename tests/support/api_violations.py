@@ -22,6 +22,7 @@ from tests.support.api import (
 )
 from tests.support.api_proposals import a_full_proposal
 from tests.support.api_talos import full_talos_objects
+from tests.support.api_topology import a_full_topology_source
 
 _WRONG_TYPE = {"string": 7, "integer": "7", "boolean": "true", "array": {}, "object": []}
 IGNORED = frozenset(
@@ -33,6 +34,8 @@ IGNORED = frozenset(
         "x-kubernetes-list-type",
         "x-kubernetes-list-map-keys",
         "x-kubernetes-preserve-unknown-fields",
+        "additionalProperties",
+        "maxProperties",
         "format",
     }
 )
@@ -40,7 +43,7 @@ IGNORED = frozenset(
 
 
 def full_objects() -> dict[str, dict[str, Any]]:
-    """One object of each kind with every member that it can have (branch and tag exclude each other)."""
+    """One object of each kind with every member that it can have (those that exclude each other aside)."""
     name = {"name": "other"}
     source = a_source(
         url="ssh://git@git.example.net/net.git",
@@ -97,6 +100,7 @@ def full_objects() -> dict[str, dict[str, Any]]:
         "Inventory": an_inventory(shard=1, entries=[entry]),
         **full_talos_objects(),
         "Proposal": a_full_proposal(),
+        "TopologySource": a_full_topology_source(),
     }
 
 
@@ -200,6 +204,7 @@ _BREAK: dict[str, Callable[[dict[str, Any], Any, Any], list[Any]]] = {
     "maxLength": lambda node, limit, present: [present + "a" * (limit + 1 - len(present))],
     "minimum": lambda node, limit, present: [limit - 1],
     "maximum": lambda node, limit, present: [limit + 1],
+    "minItems": lambda node, limit, present: [present[: limit - 1]],
     "maxItems": _too_many,
     "required": _incomplete,
 }

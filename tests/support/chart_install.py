@@ -18,6 +18,7 @@ from tests.support.plain_api import PlainApi
 from tools.render_install import chart_objects
 
 _CLUSTER_SCOPED = {
+    "Namespace": "/api/v1/namespaces",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
@@ -29,6 +30,9 @@ _NAMESPACED = {
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
 }
+
+CHART_LABEL = "tests.example.net/chart"
+"""On cluster-scoped objects that the policies of a chart shall judge; its value is the namespace of the chart."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,8 @@ def installed_chart(api: PlainApi, namespace: str, values: dict[str, Any]) -> It
     suffix = secrets.token_hex(4)
     paths = []
     try:
-        for tree in chart_objects(values, namespace=namespace):
+        worker = {"scheduling": {"workerNamespace": f"{namespace}-worker"}}
+        for tree in chart_objects({**worker, **values}, namespace=namespace):
             if tree["kind"] != "Deployment":
                 path, confined = _confined(tree, suffix, namespace)
                 reply = api.apply(path, confined)
@@ -104,14 +109,17 @@ def _confined(tree: dict[str, Any], suffix: str, namespace: str) -> tuple[str, d
     result = copy.deepcopy(tree)
     kind = tree["kind"]
     if kind in _CLUSTER_SCOPED:
-        result["metadata"]["name"] += f"-{suffix}"
+        result["metadata"]["name"] += f"-{suffix}" if kind != "Namespace" else ""
         folder = _CLUSTER_SCOPED[kind]
     else:
         folder = _NAMESPACED[kind].format(tree["metadata"]["namespace"])
     if kind == "ClusterRoleBinding":
         result["roleRef"]["name"] += f"-{suffix}"
     if kind == "ValidatingAdmissionPolicyBinding":
+        # A namespace selector says nothing about objects without a namespace: those carry a label.
+        by_label = result["spec"]["policyName"].startswith("gitops-ctl-topology-")
+        chosen = {CHART_LABEL if by_label else "kubernetes.io/metadata.name": namespace}
         result["spec"]["policyName"] += f"-{suffix}"
-        chosen = {"kubernetes.io/metadata.name": namespace}
-        result["spec"]["matchResources"] = {"namespaceSelector": {"matchLabels": chosen}}
+        selector = "objectSelector" if by_label else "namespaceSelector"
+        result["spec"]["matchResources"] = {selector: {"matchLabels": chosen}}
     return f"{folder}/{result['metadata']['name']}", result

@@ -15,6 +15,7 @@ from gitops_ctl.api.kind import CustomKind
 from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.model import Model
 from gitops_ctl.api.structural import NotStructural, check_structural
+from gitops_ctl.api.topologysource import TopologySource
 
 TEXT = {"type": "string"}
 
@@ -255,6 +256,7 @@ COLUMNS = {
     "TalosMachine": ["Cluster", "Role", "KubeProxy", "Ready", "Reason", "Age"],
     "TalosOperation": ["Cluster", "Kind", "Target", "Phase", "Step", "Age"],
     "TalosConfigPatch": ["Cluster", "Age"],
+    "TopologySource": ["Kind", "Revision", "Ready"],
 }
 
 
@@ -263,7 +265,9 @@ def test_names_and_columns_answer_what_people_ask(model):
     crd: Any = crd_of(model)
     version = crd["spec"]["versions"][0]
     columns = [column["name"] for column in version["additionalPrinterColumns"] if not column.get("priority")]
-    assert crd["spec"]["names"]["categories"] == ["gitops"]
+    ours = kind_of(model).kind != "TopologySource"
+    assert crd["spec"]["names"]["categories"] == (["gitops"] if ours else ["gpustack"])
+    assert crd["spec"]["scope"] == ("Namespaced" if ours else "Cluster")
     assert ("status" in version.get("subresources", {})) is kind_of(model).has_status
     assert columns == COLUMNS[kind_of(model).kind]
 
@@ -271,4 +275,21 @@ def test_names_and_columns_answer_what_people_ask(model):
 def test_short_names_are_those_of_the_design():
     short = {kind_of(model).kind: kind_of(model).short_names for model in ALL_KINDS}
     named = {kind: names for kind, names in short.items() if names}
-    assert named == {"GitSource": ("gsrc",), "Sync": ("gsync",), "Proposal": ("prop",)}
+    assert named == {
+        "GitSource": ("gsrc",),
+        "Sync": ("gsync",),
+        "Proposal": ("prop",),
+        "TopologySource": ("toposrc",),
+    }
+
+
+def test_a_topology_source_is_served_in_two_versions_with_one_schema_and_stored_in_the_first():
+    crd: Any = crd_of(TopologySource)
+    first, second = crd["spec"]["versions"]
+    assert [(item["name"], item["served"], item["storage"]) for item in (first, second)] == [
+        ("v1alpha1", True, True),
+        ("v1", True, False),
+    ]
+    for part in ("schema", "additionalPrinterColumns", "subresources"):
+        assert first[part] == second[part]
+    assert crd["spec"]["conversion"] == {"strategy": "None"}

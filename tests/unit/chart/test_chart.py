@@ -3,6 +3,7 @@
 In scope: rendering without a cluster.  That the API server enforces the policies is in tests/cluster/test_admission_*.py.
 """
 
+import json
 from typing import Any
 
 import helm_python
@@ -11,6 +12,8 @@ import pytest
 
 from gitops_ctl.api.crd import kind_of
 from gitops_ctl.api.kinds import ALL_KINDS, definition_name
+from gitops_ctl.cli.manager import manager
+from gitops_ctl.cli.topologyoptions import topology_options
 from tools.render_install import CHART, TARGET, chart_objects, install_objects, install_text, main
 
 TENANTS = [
@@ -33,6 +36,11 @@ VALUES: dict[str, dict[str, Any]] = {
         "workers": WORKERS,
         "replicas": 2,
         "webhook": {"enabled": True, "port": 8443},
+        "scheduling": {
+            "workerNamespace": "topology",
+            "createNamespace": False,
+            "options": {"reference-defaults": True, "mixed-on-node": False, "admission-checks": ["a", "b"]},
+        },
         "admission": {"restorers": ["restorer@example.net"]},
         "image": {"repository": "images.example.net/gitops-ctl", "tag": "1.2.3"},
         "imagePullSecrets": [{"name": "pull"}],
@@ -46,6 +54,9 @@ VALUES: dict[str, dict[str, Any]] = {
     },
     "without admission and informers": {"admission": {"enabled": False}, "informers": []},
 }
+
+
+SCHEDULING = "gitops-ctl-scheduling"
 
 
 def of_kind(objects: list[dict[str, Any]], kind: str, name: str = "") -> list[dict[str, Any]]:
@@ -126,9 +137,61 @@ def test_no_rule_says_everything(objects):
 def test_secrets_are_read_by_name_in_a_tenant_only(objects):
     for tree in of_kind(objects, "ClusterRole"):
         assert all("secrets" not in rule["resources"] for rule in tree["rules"])
-    for rule in rules_of(objects):
+    for rule in rules_of([tree for tree in objects if tree["metadata"]["name"] != SCHEDULING]):
         if "secrets" in rule["resources"]:
             assert (rule["verbs"], rule["resourceNames"]) == (["get"], ["git"])
+
+
+def test_scheduling_reads_secrets_of_the_worker_namespace_only(objects):
+    role = the(objects, "Role", SCHEDULING)
+    assert role["metadata"]["namespace"] in ("gpustack-system", "topology")
+    assert {"secrets", "configmaps", "nodefeatures"} == {name for rule in role["rules"] for name in rule["resources"]}
+    told = {name: rule["verbs"] for rule in role["rules"] for name in rule["resources"]}
+    assert told["secrets"] == ["get", "list", "watch"]
+    assert told["configmaps"] == ["get", "list", "watch"]
+
+
+def test_the_worker_namespace_is_made_kept_and_named_once():
+    objects = chart_objects()
+    (namespace,) = of_kind(objects, "Namespace")
+    assert namespace["metadata"]["name"] == "gpustack-system"
+    assert namespace["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    other = chart_objects(VALUES["everything"])
+    assert of_kind(other, "Namespace") == []
+    assert the(other, "ConfigMap", "gitops-ctl-topology")["data"] == {"workerNamespace": "topology"}
+    assert the(other, "Role", SCHEDULING)["metadata"]["namespace"] == "topology"
+    assert "--worker-namespace=topology" in arguments(other)
+
+
+def test_options_of_scheduling_become_flags_that_the_manager_takes():
+    told = arguments(chart_objects(VALUES["everything"]))
+    assert told[-5:] == [
+        "--worker-namespace=topology",
+        "--admission-checks=a",
+        "--admission-checks=b",
+        "--no-mixed-on-node",
+        "--reference-defaults",
+    ]
+    with manager.make_context("manager", [text for text in told[1:] if "$" not in text]) as context:
+        assert context.params["admission_checks"] == ("a", "b")
+
+
+def test_every_flag_of_scheduling_can_be_set_by_a_value():
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    named = set(schema["properties"]["scheduling"]["properties"]["options"]["properties"])
+
+    @topology_options
+    def probe(**_: object) -> None:
+        """Only its options count."""
+
+    flags = {parameter.opts[0].removeprefix("--") for parameter in probe.__click_params__}  # type: ignore[attr-defined]
+    assert named == flags - {"worker-namespace"}
+
+
+def arguments(objects: list[dict[str, Any]]) -> list[str]:
+    deployment = the(objects, "Deployment", "gitops-ctl-manager")
+    found: list[str] = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    return found
 
 
 def test_nobody_is_impersonated_but_the_accounts_of_tenants(objects):
@@ -141,8 +204,11 @@ def test_nobody_is_impersonated_but_the_accounts_of_tenants(objects):
 
 
 def test_no_right_reaches_rbac_or_workloads(objects):
-    """The manager applies as the accounts of Syncs, so beside looking it has no right over what is applied."""
-    for rule in rules_of(objects):
+    """The manager applies as the accounts of Syncs, so beside looking it has no right over what is applied.
+
+    What scheduling writes is its own: the next test names it.
+    """
+    for rule in rules_of([tree for tree in objects if tree["metadata"]["name"] != SCHEDULING]):
         ours = {"gitops-ctl.dev", "ichor.maesh.dev", "events.k8s.io", "coordination.k8s.io"}
         if not set(rule["apiGroups"]) <= ours:
             assert set(rule["verbs"]) <= {"get", "list", "watch", "impersonate"}
@@ -176,6 +242,17 @@ def test_the_rights_of_the_manager_are_these():
         ("apiextensions.k8s.io", "customresourcedefinitions"): ["get"],
         ("", "namespaces"): ["get"],
     }
+
+
+def test_what_scheduling_may_write_is_what_it_makes():
+    rules = the(chart_objects(), "ClusterRole", SCHEDULING)["rules"]
+    look = {"get", "list", "watch"}
+    told = {name: set(rule["verbs"]) - look for rule in rules for name in rule["resources"]}
+    assert told["nodes"] == {"patch"}
+    assert told["clusterqueues"] == {"patch"}
+    assert told["clusterqueues/status"] == {"patch"}
+    assert told["admissionchecks"] == set()
+    assert {group for rule in rules for group in rule["apiGroups"]} == {"worker.gpustack.ai", "", "kueue.x-k8s.io"}
 
 
 def test_every_kind_of_ours_that_is_stored_has_rights():
@@ -298,8 +375,9 @@ def test_every_policy_denies_and_has_the_list_as_parameter_where_it_asks_who_wri
         policy = policies.pop(spec["policyName"])
         assert policy["failurePolicy"] == "Fail"
         assert spec["validationActions"] == ["Deny"]
+        is_about_namespaces = spec["policyName"] == "gitops-ctl-topology-references"
         reference = {
-            "name": "gitops-ctl-admission",
+            "name": "gitops-ctl-topology" if is_about_namespaces else "gitops-ctl-admission",
             "namespace": "gitops-ctl-system",
             "parameterNotFoundAction": "Deny",
         }
@@ -309,7 +387,7 @@ def test_every_policy_denies_and_has_the_list_as_parameter_where_it_asks_who_wri
 
 def test_admission_can_be_left_out():
     objects = chart_objects({"admission": {"enabled": False}})
-    assert not [tree for tree in objects if "Admission" in tree["kind"] or tree["kind"] == "ConfigMap"]
+    assert not [tree for tree in objects if "Admission" in tree["kind"] or "admission" in tree["metadata"]["name"]]
 
 
 @pytest.mark.parametrize(
@@ -327,6 +405,9 @@ def test_admission_can_be_left_out():
         {"workers": [{"namespace": "team-a", "clusters": [{"name": "north"}]}]},
         {"admission": {"restorers": ["two words"]}},
         {"logLevel": "loud"},
+        {"scheduling": {"options": {"no-such-option": True}}},
+        {"scheduling": {"workerNamespace": "Two Words"}},
+        {"scheduling": {"options": {"snapshot-drop-percent": 101}}},
     ],
     ids=str,
 )

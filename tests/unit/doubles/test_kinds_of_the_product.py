@@ -17,7 +17,8 @@ from tests.support.api_violations import Violation, full_objects, violations
 
 CRDS = {kind_of(model).kind: crd_of(model) for model in ALL_KINDS}
 PLACES = {
-    kind_of(model).kind: f"{kind_of(model).group}/v1alpha1/namespaces/{{}}/{kind_of(model).plural}"
+    kind_of(model).kind: f"{kind_of(model).group}/{{}}{'/namespaces/{}' if kind_of(model).namespaced else ''}/"
+    + kind_of(model).plural
     for model in ALL_KINDS
 }
 FULL = full_objects()
@@ -47,7 +48,8 @@ def send(server: ApiServer, method: str, path: str, body: Any = None, **query: s
 
 def says(server: ApiServer, tree: dict[str, Any]) -> str:
     """Empty when the object is accepted, else code and message; nothing stays behind."""
-    path = f"/apis/{PLACES[tree['kind']].format(tree['metadata']['namespace'])}"
+    version = tree["apiVersion"].rpartition("/")[2]
+    path = f"/apis/{PLACES[tree['kind']].format(version, tree['metadata'].get('namespace'))}"
     if "status" not in tree:
         return told(send(server, "POST", path, tree, dryRun="All"))
     bare = {key: value for key, value in tree.items() if key != "status"}
