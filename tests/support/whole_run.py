@@ -42,8 +42,13 @@ def needs_components(item: pytest.Item) -> bool:
 
 
 def uses(prefix: str) -> Callable[[pytest.Item], bool]:
-    """Whether a test has a fixture whose name begins like this."""
-    return lambda item: any(name.startswith(prefix) for name in getattr(item, "fixturenames", ()))
+    """Whether a test has a fixture whose name begins like this, or names the component in a mark `needs`."""
+
+    def does(item: pytest.Item) -> bool:
+        marked = [name for mark in item.iter_markers("needs") for name in mark.args]
+        return any(name.startswith(prefix) for name in (*getattr(item, "fixturenames", ()), *marked))
+
+    return does
 
 
 # In the order in which `python -m tools.peers` builds them.
