@@ -31,8 +31,13 @@ class Target:
 
 def cluster_options(function: _FunctionT) -> _FunctionT:
     """Add `--kubeconfig`, `--context` and `-n/--namespace`; the command gets them by these names."""
+    text = "Only this namespace; all of them when left out."
+    return kubeconfig_options(click.option("-n", "--namespace", default="", help=text)(function))
+
+
+def kubeconfig_options(function: _FunctionT) -> _FunctionT:
+    """Add `--kubeconfig` and `--context` alone, for a command about the whole cluster."""
     for option in (
-        click.option("-n", "--namespace", default="", help="Only this namespace; all of them when left out."),
         click.option("--context", help="Context of the kubeconfig."),
         click.option(
             "--kubeconfig",

@@ -33,8 +33,12 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "diff": ("gitops_ctl.cli.diff:diff", "Show what a checkout would change in the cluster."),
     "down": ("gitops_ctl.cli.up:down", "Stop the local system that `up` started."),
     "events": ("gitops_ctl.cli.events:events", "Show what happened to sources, syncs, switches and proposals."),
-    "explain": ("gitops_ctl.cli.explain:explain", "Say where an object comes from, or what an error code means."),
+    "explain": (
+        "gitops_ctl.cli.explain:explain",
+        "Say where an object comes from, what a code means, or why a Node is scheduled so.",
+    ),
     "manager": ("gitops_ctl.cli.manager:manager", "Run the controllers."),
+    "plan": ("gitops_ctl.cli.topologyplan:plan", "Say what a commit would do to the scheduling of a cluster."),
     "propose": ("gitops_ctl.cli.propose:propose", "Ask once more for a pull request that was declined or reverted."),
     "reconcile": ("gitops_ctl.cli.control:reconcile", "Ask for a pass now."),
     "report": ("gitops_ctl.cli.report:report", "Write a self-contained HTML page of the present state."),

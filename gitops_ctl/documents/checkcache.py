@@ -22,7 +22,7 @@ _RACY_NS: Final = 2 * 10**9
 
 _MOST_BYTES: Final = 256 * 2**20
 _PACKAGE: Final = Path(__file__).parent.parent
-_ROOMS: Final = ("core", "api", "documents", "documents/builtin", "trust", "cni")
+_ROOMS: Final = ("core", "api", "documents", "documents/builtin", "trust", "cni", "scheduling")
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ Check: TypeAlias = Callable[[Document], Iterable[Flaw]]
 
 CONSENT_FOLDER: Final = ".gitops-ctl/consents"
 _CHECKS: Final[dict[GroupKind, list[Check]]] = {}
+_GENERAL: Final[list[Check]] = []
 
 
 def register_check(group_kind: GroupKind, check: Check) -> None:
@@ -26,10 +27,16 @@ def register_check(group_kind: GroupKind, check: Check) -> None:
     _CHECKS.setdefault(group_kind, []).append(check)
 
 
+def register_general_check(check: Check) -> None:
+    """Add a rule for every kind; it must be quick for documents that it has nothing to say about."""
+    if check not in _GENERAL:
+        _GENERAL.append(check)
+
+
 def check_rules(document: Document) -> list[Problem]:
     """What the rules of its kind, and those for every kind, say about a document."""
     flaws = list(check_annotations(document.tree))
-    for check in _CHECKS.get(document.id.group_kind, ()):
+    for check in (*_CHECKS.get(document.id.group_kind, ()), *_GENERAL):
         flaws.extend(check(document))
     return [document.problem(flaw) for flaw in flaws]
 

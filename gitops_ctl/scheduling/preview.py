@@ -3,16 +3,18 @@
 Offline and pure: profiles, flavors and queues are computed as the controllers would, once all Nodes have settled.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import enum
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
-from gitops_ctl.scheduling.drain import dropped_flavors, left_flavors
+from gitops_ctl.scheduling.drain import dropped_flavors, left_flavors, plan_digest
 from gitops_ctl.scheduling.flavor import flavor_object, flavors_of
 from gitops_ctl.scheduling.names import PROFILE
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.profile import profile_of
-from gitops_ctl.scheduling.queue import Queue
-from gitops_ctl.scheduling.queue_plan import Refusal, World, plan_queue
+from gitops_ctl.scheduling.queue import PHASE, Groups, Queue, quotas_of
+from gitops_ctl.scheduling.queue_plan import Plan, Refusal, World, plan_queue
 from gitops_ctl.scheduling.selectors import Labels
 from gitops_ctl.scheduling.source import TopologySource
 from gitops_ctl.scheduling.topology import topology_name
@@ -20,24 +22,48 @@ from gitops_ctl.scheduling.topology import topology_name
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Nodes with the labels that they have or would have, and the sources that choose among them."""
+    """Nodes with the labels that they would have, and the sources that choose among them."""
 
     nodes: Mapping[str, Labels]
     sources: tuple[TopologySource, ...]
 
 
+class Fate(enum.StrEnum):
+    """What would become of a queue."""
+
+    SAME = "same"
+    IN_PLACE = "in place"
+    """Its groups change while it goes on."""
+    DRAIN = "drain"
+    """It is held and drained first: whatever holds quota in it is evicted."""
+    REFUSED = "refused"
+    """There is no plan: the last one keeps serving."""
+
+
 @dataclass(frozen=True, slots=True)
-class Drained:
-    """A queue that would be drained.
+class QueueChange:
+    """What would become of one queue.
 
     Attributes:
-        flavors: those that go or lose Nodes, in use or of unknown use.
-        workloads: how many reserve quota in the queue now; all of them would be evicted.
+        before, after: quota by flavor.
+        going: flavors that go or lose Nodes.
+        busy: those of them that are in use, or of unknown use.
+        workloads: how many reserve quota in the queue now.
+        digest: what a consent to this change names.
+        is_migrating: a drain runs already; it would end in this plan.
+        refusal: why there would be no plan.
     """
 
     queue: str
-    flavors: tuple[str, ...]
-    workloads: int
+    fate: Fate
+    before: Mapping[str, Fraction]
+    after: Mapping[str, Fraction]
+    going: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
+    workloads: int = 0
+    digest: str = ""
+    is_migrating: bool = False
+    refusal: Refusal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +71,21 @@ class Preview:
     """What would change; everything by name.
 
     Attributes:
-        profiles: Node, profile before, profile after.
-        refused: queue and reason, where there would be no plan.
+        profiles: Node, profile before (empty for none), profile after.
+        levels: the level keys of each profile that Nodes would have.
+        queues: every queue, also those that stay as they are.
     """
 
     profiles: tuple[tuple[str, str, str], ...]
+    levels: Mapping[str, tuple[str, ...]]
     new_flavors: tuple[str, ...]
     gone_flavors: tuple[str, ...]
-    drained: tuple[Drained, ...]
-    refused: tuple[tuple[str, Refusal], ...]
+    queues: tuple[QueueChange, ...]
+
+    @property
+    def drained(self) -> tuple[QueueChange, ...]:
+        """Queues that would be drained."""
+        return tuple(change for change in self.queues if change.fate is Fate.DRAIN)
 
 
 def projected(
@@ -67,47 +99,71 @@ def projected(
     }
 
 
-def preview(before: Inventory, after: Inventory, queues: Iterable[Queue], *, options: Options) -> Preview:
-    """Compare two inventories of the same cluster."""
-    old, new = _profiled(before, options), _profiled(after, options)
-    was, will = flavors_of(old, options=options), flavors_of(new, options=options)
-    topologies = frozenset(topology_name(labels[PROFILE]) for labels in new.values())
+def preview(
+    live: Mapping[str, Labels],
+    after: Inventory,
+    queues: Iterable[Queue],
+    *,
+    flavors: Collection[str] | None = None,
+    options: Options,
+) -> Preview:
+    """Compare a cluster with an inventory of it.
+
+    Args:
+        live: Nodes with the labels that they have, their profile among them.
+        flavors: names of our flavors that exist; None takes those that the Nodes feed.
+    """
+    profiles = {name: profile_of(labels, after.sources, options=options) for name, labels in after.nodes.items()}
+    names = {name: profile.name for name, profile in profiles.items()}
+    new = {name: {**labels, PROFILE: names[name]} for name, labels in after.nodes.items()}
+    was, will = flavors_of(live, options=options), flavors_of(new, options=options)
+    topologies = frozenset(topology_name(profile) for profile in names.values())
     world = World(tuple(flavor_object(flavor) for flavor in will.values()), topologies, new)
-    members = {node: flavor for flavor, found in was.items() for node in found.contributors}
-    drained, refused = [], []
-    for queue in sorted(queues, key=lambda one: one.name):
-        plan = plan_queue(queue, world, options=options)
-        if isinstance(plan, Refusal):
-            refused.append((queue.name, plan))
-            continue
-        moved = {node: flavor for node, flavor in members.items() if flavor in _flavors(queue)}
-        going = dropped_flavors(queue.managed.groups, plan.groups) | left_flavors(
-            queue.managed.groups, plan.groups, before=moved, members=plan.members or {}
-        )
-        busy = tuple(sorted(name for name in going if not queue.usage.is_idle(name)))
-        if busy:
-            drained.append(Drained(queue.name, busy, queue.usage.reserving))
+    fed = {flavor: found.contributors for flavor, found in was.items()}
+    known = set(was if flavors is None else flavors)
     return Preview(
-        tuple(_changes(old, new)),
-        tuple(sorted(will.keys() - was.keys())),
-        tuple(sorted(was.keys() - will.keys())),
-        tuple(drained),
-        tuple(refused),
+        tuple(_changes(live, names)),
+        {profile.name: profile.levels for profile in profiles.values()},
+        tuple(sorted(will.keys() - known)),
+        tuple(sorted(known - will.keys())),
+        tuple(_queue_change(queue, world, fed, options) for queue in sorted(queues, key=lambda one: one.name)),
     )
 
 
-def _flavors(queue: Queue) -> frozenset[str]:
-    return dropped_flavors(queue.managed.groups, ())
+def _queue_change(queue: Queue, world: World, fed: Mapping[str, tuple[str, ...]], options: Options) -> QueueChange:
+    """`fed` are the Nodes of each flavor as it is now."""
+    before = quotas_of(queue.managed.groups)
+    plan = plan_queue(queue, world, options=options)
+    is_migrating = PHASE in queue.managed.marks
+    if isinstance(plan, Refusal):
+        return QueueChange(queue.name, Fate.REFUSED, before, before, is_migrating=is_migrating, refusal=plan)
+    # Only flavors of this queue: a Node with an accelerator feeds those of another one, too.
+    members = {node: flavor for flavor in before for node in fed.get(flavor, ())}
+    going = dropped_flavors(queue.managed.groups, plan.groups) | left_flavors(
+        queue.managed.groups, plan.groups, before=members, members=plan.members or {}
+    )
+    busy = tuple(sorted(name for name in going if not queue.usage.is_idle(name)))
+    return QueueChange(
+        queue.name,
+        _fate(queue.managed.groups, plan, busy),
+        before,
+        quotas_of(plan.groups),
+        tuple(sorted(going)),
+        busy,
+        queue.usage.reserving,
+        plan_digest(queue, plan.groups),
+        is_migrating,
+    )
 
 
-def _profiled(inventory: Inventory, options: Options) -> Mapping[str, Labels]:
-    return {
-        name: {**labels, PROFILE: profile_of(labels, inventory.sources, options=options).name}
-        for name, labels in inventory.nodes.items()
-    }
+def _fate(groups: Groups, plan: Plan, busy: tuple[str, ...]) -> Fate:
+    if groups == plan.groups:
+        return Fate.DRAIN if busy else Fate.SAME
+    # A pool that loses all its flavors is held first, whether anything is reserved or not.
+    return Fate.DRAIN if busy or (groups and not plan.groups) else Fate.IN_PLACE
 
 
-def _changes(old: Mapping[str, Labels], new: Mapping[str, Labels]) -> Iterator[tuple[str, str, str]]:
+def _changes(old: Mapping[str, Labels], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     for name in sorted(old.keys() & new.keys()):
-        if old[name][PROFILE] != new[name][PROFILE]:
-            yield name, old[name][PROFILE], new[name][PROFILE]
+        if old[name].get(PROFILE, "") != new[name]:
+            yield name, old[name].get(PROFILE, ""), new[name]

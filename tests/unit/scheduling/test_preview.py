@@ -4,7 +4,7 @@ from gitops_ctl.scheduling.explain import explain_queue
 from gitops_ctl.scheduling.flavor import flavor_object, flavors_of
 from gitops_ctl.scheduling.migration import Desired
 from gitops_ctl.scheduling.options import Options
-from gitops_ctl.scheduling.preview import Inventory, preview, projected
+from gitops_ctl.scheduling.preview import Fate, Inventory, preview, projected
 from gitops_ctl.scheduling.queue import Managed, Queue, apply_tree
 from gitops_ctl.scheduling.queue_plan import Plan, World, plan_queue
 from gitops_ctl.scheduling.source import TopologySource
@@ -53,6 +53,11 @@ def live_queue(world, *, reserved):
     return Queue.of({**served, "metadata": {**served["metadata"], **tree["metadata"]}, "status": status})
 
 
+def live(labels, profile):
+    """Nodes as they are, with their profile."""
+    return world_of(labels, profile).nodes
+
+
 def world_of(labels, profile):
     nodes = {name: {**HARDWARE, **own, "topology.gpustack.ai/profile": profile} for name, own in labels.items()}
     flavors = tuple(flavor_object(one) for one in flavors_of(nodes, options=Options()).values())
@@ -60,36 +65,85 @@ def world_of(labels, profile):
 
 
 def test_a_finer_level_changes_profiles_and_flavors_and_drains_what_is_busy():
-    before = inventory({"a": HALL, "b": HALL}, REGION, ZONE)
+    before = live({"a": HALL, "b": HALL}, ZONED)
     after = inventory({"a": {**HALL, RACK: "r1"}, "b": {**HALL, RACK: "r2"}}, REGION, ZONE, RACK)
     busy = live_queue(world_of({"a": HALL, "b": HALL}, ZONED), reserved=2)
     found = preview(before, after, [busy], options=Options())
     assert found.profiles == (("a", ZONED, RACKED), ("b", ZONED, RACKED))
     assert found.new_flavors == (f"gpustack--amd-25-linux-amd64-4c-{RACKED}",)
     assert found.gone_flavors == (f"gpustack--amd-25-linux-amd64-4c-{ZONED}",)
-    assert [(one.queue, one.flavors, one.workloads) for one in found.drained] == [("pool", found.gone_flavors, 2)]
-    assert found.refused == ()
+    assert [(one.queue, one.busy, one.workloads) for one in found.drained] == [("pool", found.gone_flavors, 2)]
+    assert [change.refusal for change in found.queues] == [None]
     idle = live_queue(world_of({"a": HALL, "b": HALL}, ZONED), reserved=0)
-    assert preview(before, after, [idle], options=Options()).drained == ()
+    (change,) = preview(before, after, [idle], options=Options()).queues
+    assert (change.fate, change.going, change.busy) == (Fate.IN_PLACE, found.gone_flavors, ())
 
 
 def test_a_node_that_moves_between_flavors_drains_the_one_it_leaves():
     """D37."""
-    before = inventory({"a": HALL, "b": HALL}, REGION, ZONE, RACK)
+    before = live({"a": HALL, "b": HALL}, ZONED)
     after = inventory({"a": HALL, "b": {**HALL, RACK: "r1"}}, REGION, ZONE, RACK)
     busy = live_queue(world_of({"a": HALL, "b": HALL}, ZONED), reserved=1)
     found = preview(before, after, [busy], options=Options())
     assert found.profiles == (("b", ZONED, RACKED),)
     assert found.gone_flavors == ()
-    assert [one.flavors for one in found.drained] == [(f"gpustack--amd-25-linux-amd64-4c-{ZONED}",)]
+    assert [one.busy for one in found.drained] == [(f"gpustack--amd-25-linux-amd64-4c-{ZONED}",)]
 
 
 def test_other_values_of_the_same_levels_change_nothing():
-    before = inventory({"a": HALL}, REGION, ZONE)
+    before = live({"a": HALL}, ZONED)
     after = inventory({"a": {REGION: "south", ZONE: "hall8"}}, REGION, ZONE)
     busy = live_queue(world_of({"a": HALL}, ZONED), reserved=1)
     found = preview(before, after, [busy], options=Options())
     assert (found.profiles, found.new_flavors, found.gone_flavors, found.drained) == ((), (), (), ())
+
+
+def test_a_queue_whose_pool_loses_every_flavor_is_drained_also_when_it_is_idle():
+    idle = live_queue(world_of({"a": HALL}, ZONED), reserved=0)
+    unmanaged = Inventory({"a": dict(HALL)}, (source(REGION, ZONE),))
+    (change,) = preview(live({"a": HALL}, ZONED), unmanaged, [idle], options=Options()).queues
+    assert (change.fate, change.after, change.busy) == (Fate.DRAIN, {}, ())
+
+
+def test_a_node_that_feeds_two_queues_moves_in_both():
+    """A Node with an accelerator is in a CPU flavor, too; each queue looks at its own flavors only."""
+    key = "acceleratable.feature.gpustack.ai/nvidia-a10"
+    devices = {key: "true", f"{key}.count": "2", "feature.gpustack.ai/acceleratable": "true"}
+    before = live({"a": {**HALL, **devices}, "b": HALL}, ZONED)
+    after = inventory({"a": {**HALL, **devices, RACK: "r1"}, "b": HALL}, REGION, ZONE, RACK)
+    busy = live_queue(world_of({"a": {**HALL, **devices}, "b": HALL}, ZONED), reserved=1)
+    (change,) = preview(before, after, [busy], options=Options()).queues
+    assert change.going == (f"gpustack--amd-25-linux-amd64-4c-{ZONED}",)
+    assert change.fate is Fate.DRAIN
+
+
+def test_a_queue_without_a_plan_is_refused_and_keeps_its_last_one():
+    (change,) = preview(
+        live({"a": HALL}, ZONED),
+        inventory({"a": HALL}, REGION, ZONE),
+        [Queue.of({"metadata": {"name": "old", "labels": POOL}, "spec": OTHER_GROUPS})],
+        options=Options(),
+    ).queues
+    assert (change.fate, change.refusal.reason) == (Fate.REFUSED, "UnsupportedExistingObject")
+    assert change.before == change.after
+
+
+OTHER_GROUPS = {
+    "resourceGroups": [
+        {
+            "coveredResources": ["cpu"],
+            "flavors": [{"name": "foreign", "resources": [{"name": "cpu", "nominalQuota": "3"}]}],
+        }
+    ]
+}
+
+
+def test_flavors_that_exist_without_a_node_go():
+    found = preview(
+        live({"a": HALL}, ZONED), inventory({"a": HALL}, REGION, ZONE), [], flavors={"x"}, options=Options()
+    )
+    assert found.gone_flavors == ("x",)
+    assert found.new_flavors == (f"gpustack--amd-25-linux-amd64-4c-{ZONED}",)
 
 
 def test_labels_are_projected_as_nfd_does():
