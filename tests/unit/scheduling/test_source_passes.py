@@ -2,13 +2,17 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import yaml
 
 from gitops_ctl.core.errors import Conflict, Unavailable
 from gitops_ctl.kube.answers import AlreadyExists
 from gitops_ctl.kube.lease import LeadershipLost
 from gitops_ctl.scheduling.options import Options
+from gitops_ctl.scheduling.snapshot import decode
+from gitops_ctl.scheduling.source_rules import source_problems
 from gitops_ctl.scheduling.sourceports import SOURCE
 from tests.support.source_bench import HALL, NAMESPACE, RACK, REGION, ZONE, SourceBench, config_map_arm, snapshot
 
@@ -329,3 +333,13 @@ async def test_a_large_snapshot_is_judged_beside_the_event_loop(bench):
     await bench.source(levels=(REGION, ZONE, RACK))
     await bench.look()
     assert bench.status()["mutatedNodes"] == len(bench.features) == 1200
+
+
+def test_the_source_of_the_how_to_has_no_problems():
+    page = Path(__file__).parents[3] / "docs" / "howto" / "topology-sources.md"
+    shown = [block.partition("```")[0] for block in page.read_text().split("```yaml\n")[1:]]
+    config_map, source = yaml.safe_load_all(shown[0])
+    webhook = yaml.safe_load(shown[1])
+    assert decode(config_map["data"]["snapshot.yaml"]).problems == ()
+    for tree in (source, webhook):
+        assert source_problems(tree, options=Options(short_staleness="refuse")) == ()
