@@ -96,7 +96,7 @@ class Informer(Generic[T]):
         counts: lists, watches, relists, what a safety list found, errors of handlers.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what an informer may be told
         self,
         client: KubeClient,
         resource: Resource,
@@ -105,8 +105,12 @@ class Informer(Generic[T]):
         selector: str | None = None,
         namespace: str = "",
         timing: Timing | None = None,
+        metadata_only: bool = False,
     ) -> None:
-        """`trim` keeps what others need of an object, and never raises.  `selector` is a label selector."""
+        """`trim` keeps what others need of an object, and never raises.  `selector` is a label selector.
+
+        With `metadata_only` the server sends no more than the metadata: what stands in a Secret never comes here.
+        """
         self.resource = resource
         self.cache: Cache[T] = Cache()
         self.synced = asyncio.Event()
@@ -119,6 +123,7 @@ class Informer(Generic[T]):
         self._path = resource.path(namespace)
         self._selector = selector
         self._trim = trim
+        self._metadata_only = metadata_only
         self._timing = timing or Timing()
         self.on_lost: Callable[[], None] = lambda: None
         self._handlers: list[tuple[Handler[T], Callable[[NamespacedName], None] | None]] = []
@@ -228,7 +233,9 @@ class Informer(Generic[T]):
     async def _list(self, *, safety: bool) -> None:
         self.counts["list"] += 1
         began_s = self._client.clock.boot_s()
-        listed = await self._client.collect(self._path, keep=self._keep, label_selector=self._selector)
+        listed = await self._client.collect(
+            self._path, keep=self._keep, label_selector=self._selector, metadata_only=self._metadata_only
+        )
         changes = diff_relist(cached=self.cache.entries(), listed=dict(listed.items))
         suspect = is_mass_removal(changes, cached=len(self.cache))
         if safety:
@@ -267,6 +274,7 @@ class Informer(Generic[T]):
             timeout_s=low_s + (high_s - low_s) * self._client.draw(),
             idle_s=self._timing.idle_s,
             label_selector=self._selector,
+            metadata_only=self._metadata_only,
         )
         try:
             async with aclosing(stream) as events:

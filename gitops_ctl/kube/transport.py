@@ -27,6 +27,7 @@ from gitops_ctl.kube.exchange import JSON, Call, Exchange, Limits, translated
 from gitops_ctl.kube.lines import LineSplitter, ProtocolFailed
 
 PAGE_SIZE: Final = 500
+METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1,application/json"
 LIST_PAGE_S: Final = 60.0
 LIST_LIMIT_BYTES: Final = 64 * 1024 * 1024
 IDLE_S: Final = 75.0
@@ -160,6 +161,7 @@ class KubeClient:
         label_selector: str | None = None,
         field_selector: str | None = None,
         account: str | None = None,
+        accept: str = JSON,
     ) -> AsyncIterator[Page]:
         """Pages of one snapshot; `limit=0` asks for everything at once.  Items have `apiVersion` and `kind`.
 
@@ -175,7 +177,14 @@ class KubeClient:
                 **{"continue": token},
             )
             call = Call(
-                "list", "GET", path, query, account=account, timeout_s=LIST_PAGE_S, limit_bytes=LIST_LIMIT_BYTES
+                "list",
+                "GET",
+                path,
+                query,
+                account=account,
+                accept=accept,
+                timeout_s=LIST_PAGE_S,
+                limit_bytes=LIST_LIMIT_BYTES,
             )
             try:
                 tree = self._tree(await self._exchange.perform(call))
@@ -195,16 +204,22 @@ class KubeClient:
         keep: Callable[[JsonObject], T],
         label_selector: str | None = None,
         account: str | None = None,
+        metadata_only: bool = False,
     ) -> Listed[T]:
         """What `keep` makes of each object of the whole list; begins again when the snapshot is lost.
 
-        The third time it asks without pages: a busy store can forget every snapshot before its last page is read.
+        The third time it asks without pages: a busy store can forget every snapshot before its last page is read.  With `metadata_only` the
+        server sends nothing else of an object.
         """
+        accept = METADATA_ONLY.format("List") if metadata_only else JSON
         for limit in (PAGE_SIZE, PAGE_SIZE, 0):
             items: list[T] = []
             version = ""
             try:
-                async for page in self.list_pages(path, limit=limit, account=account, label_selector=label_selector):
+                pages = self.list_pages(
+                    path, limit=limit, account=account, label_selector=label_selector, accept=accept
+                )
+                async for page in pages:
                     items.extend(map(keep, page.items))
                     version = page.resource_version
                 return Listed(items, version)
@@ -228,6 +243,7 @@ class KubeClient:
         label_selector: str | None = None,
         field_selector: str | None = None,
         account: str | None = None,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[WatchEvent, None]:
         """Events after `resource_version`, until the server ends the stream after `timeout_s`.  Close it with `aclosing`.
 
@@ -245,7 +261,8 @@ class KubeClient:
             labelSelector=label_selector or "",
             fieldSelector=field_selector or "",
         )
-        call = Call("watch", "GET", path, query, account=account)
+        accept = METADATA_ONLY.format("") if metadata_only else JSON
+        call = Call("watch", "GET", path, query, account=account, accept=accept)
         response = await self._exchange.open_watch(call)
         try:
             async for line in self._lines(response, call, idle_s=idle_s):

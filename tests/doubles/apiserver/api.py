@@ -21,6 +21,7 @@ from tests.doubles.apiserver.calls import Call, presented
 from tests.doubles.apiserver.cel import Rules
 from tests.doubles.apiserver.deletion import Deletion
 from tests.doubles.apiserver.listing import listed
+from tests.doubles.apiserver.partial import metadata_list, wants_metadata
 from tests.doubles.apiserver.request import Answer, Request, Target, target_of
 from tests.doubles.apiserver.resources import Catalogue, Resource
 from tests.doubles.apiserver.selectors import selected
@@ -164,6 +165,7 @@ class ApiServer:
         """
         call = self._call(request)
         watch = open_watch(self.store, call.resource, call.target.namespace, request.query)
+        watch.partial = wants_metadata(request.headers)
         self.record(request, call.target, "watch", 200)
         return watch
 
@@ -221,8 +223,8 @@ class ApiServer:
             ApiError: 403, 404 in one of its forms, 501.
         """
         target = target_of(request.path)
-        if "as=Table" in request.headers.get("accept", "") or "as=Partial" in request.headers.get("accept", ""):
-            raise not_implemented("tables and partial objects")
+        if "as=Table" in request.headers.get("accept", ""):
+            raise not_implemented("tables")
         verb = target.verb(request)
         if request.user and not rbac.allowed(self.store, subject=rbac.subject_of(request), target=target, verb=verb):
             plural = f"{target.plural}/{target.subresource}" if target.subresource else target.plural
@@ -274,7 +276,8 @@ class ApiServer:
     def _on_collection(self, call: Call) -> Answer:
         method, namespace = call.request.method, call.target.namespace
         if method == "GET":
-            return Answer(200, listed(self.store, call.resource, namespace, call.request.query))
+            tree = listed(self.store, call.resource, namespace, call.request.query)
+            return Answer(200, metadata_list(tree) if wants_metadata(call.request.headers) else tree)
         if method == "POST" and (namespace or not call.resource.namespaced):
             return self._answer(call, *self.writes.create(call))
         if method == "DELETE" and (namespace or not call.resource.namespaced):

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.doubles.apiserver.answers import ApiError, Tree, bad_request, expired, internal
 from tests.doubles.apiserver.calls import presented
+from tests.doubles.apiserver.partial import metadata_of
 from tests.doubles.apiserver.resources import Resource
 from tests.doubles.apiserver.selectors import Predicate, selected
 from tests.doubles.apiserver.store import Change, Compacted, Store
@@ -36,6 +37,7 @@ class Watch:
     bookmarks: bool
     ended: bool = False
     pending: list[Tree] = field(default_factory=list)
+    partial: bool = False
 
     def poll(self) -> list[Tree]:
         """New events, oldest first; after an ERROR event the stream has ended."""
@@ -74,7 +76,7 @@ class Watch:
         if initial_end:
             metadata["annotations"] = {INITIAL_END: "true"}
         tree = {"kind": self.resource.kind, "apiVersion": self.resource.api_version, "metadata": metadata}
-        return {"type": "BOOKMARK", "object": tree}
+        return {"type": "BOOKMARK", "object": metadata_of(tree) if self.partial else tree}
 
     def _event(self, change: Change) -> Tree | None:
         if self.namespace and change.key[0] != self.namespace:
@@ -93,7 +95,8 @@ class Watch:
 
     def _shown(self, kind: str, tree: Mapping[str, Any]) -> Tree:
         shown = presented(self.resource, dict(tree))
-        return {"type": kind, "object": {"kind": self.resource.kind, "apiVersion": self.resource.api_version, **shown}}
+        whole = {"kind": self.resource.kind, "apiVersion": self.resource.api_version, **shown}
+        return {"type": kind, "object": metadata_of(whole) if self.partial else whole}
 
 
 def open_watch(store: Store, resource: Resource, namespace: str, query: Mapping[str, str]) -> Watch:
