@@ -189,6 +189,9 @@ class ErrorCode(enum.Enum):
     HISTORIC_ROLLOUT = Entry(
         2119, "historic-rollout", "HistoricRollout", "remove the blocks that the message names, and request it anew"
     )
+    KUEUE_VERSION_UNSUPPORTED = Entry(
+        2120, "kueue-version-unsupported", "KueueVersionUnsupported", "install Kueue 0.17 or newer, which serves v1beta2"
+    )
 
     # 30xx: Git transport
     URL_REFUSED = Entry(3001, "url-refused", "UrlRefused", "use https://host/path or ssh://user@host/path")

@@ -1,0 +1,119 @@
+"""The informers of the scheduling room, and what may be concluded from them (topology-scheduling.md, 1.5, 3.4, 7 and 8.1).
+
+Kueue and Node Feature Discovery may be missing: at the start, for a while, or for good.  What is not seen as a whole is unknown, and
+nothing is planned from it: a list of sources that cannot be read would otherwise take every profile away.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gitops_ctl.api.watched import without_managers
+from gitops_ctl.core.ids import NamespacedName
+from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.kube.cache import Change
+from gitops_ctl.kube.informer import Informer, State, Timing
+from gitops_ctl.kube.mapper import Resource
+from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.scheduling.names import PROFILE
+from gitops_ctl.scheduling.options import Options
+from gitops_ctl.scheduling.resources import (
+    CHECK,
+    CONFIG_MAP,
+    FLAVOR,
+    NODE,
+    NODE_FEATURE,
+    QUEUE,
+    SECRET,
+    SOURCE,
+    TOPOLOGY,
+)
+from gitops_ctl.scheduling.seen import SeenFeature, SeenNode, seen_change, seen_feature, seen_node
+from gitops_ctl.scheduling.selectors import Labels
+
+PROFILE_INDEX = "profile"
+
+
+class Caches:
+    """One informer for each kind; the room runs them."""
+
+    def __init__(self, client: KubeClient, *, options: Options, timing: Timing | None = None) -> None:
+        namespace = options.worker_namespace
+
+        def whole(resource: Resource) -> Informer[JsonObject]:
+            return Informer(client, resource, trim=without_managers, timing=timing)
+
+        def changes(resource: Resource) -> Informer[None]:
+            return Informer(client, resource, trim=seen_change, namespace=namespace, timing=timing, metadata_only=True)
+
+        self.nodes: Informer[SeenNode] = Informer(client, NODE, trim=seen_node, timing=timing, metadata_only=True)
+        self.nodes.cache.add_index(PROFILE_INDEX, lambda _key, seen: seen.labels.get(PROFILE, "").split())
+        self.sources = whole(SOURCE)
+        self.features: Informer[SeenFeature] = Informer(
+            client, NODE_FEATURE, trim=seen_feature, namespace=namespace, timing=timing
+        )
+        self.config_maps, self.secrets = changes(CONFIG_MAP), changes(SECRET)
+        self.topologies, self.flavors = whole(TOPOLOGY), whole(FLAVOR)
+        self.queues, self.checks = whole(QUEUE), whole(CHECK)
+        self._needs_checks = bool(options.admission_checks)
+
+    @property
+    def all(self) -> tuple[Informer[Any], ...]:
+        """Every informer."""
+        return (
+            *(self.nodes, self.sources, self.features, self.config_maps, self.secrets),
+            *(self.topologies, self.flavors, self.queues, self.checks),
+        )
+
+    @property
+    def sees_sources(self) -> bool:
+        """Whether sources can be judged."""
+        return self.nodes.usable and self.sources.usable
+
+    @property
+    def sees_profiles(self) -> bool:
+        """Whether the profile of a Node, and its Topology, can be told."""
+        return self.sees_sources and self.topologies.usable
+
+    @property
+    def sees_flavors(self) -> bool:
+        """Whether flavors can be judged."""
+        return self.nodes.usable and self.flavors.usable
+
+    @property
+    def sees_queues(self) -> bool:
+        """Whether a plan can be made."""
+        checks = self.checks.usable or not self._needs_checks
+        return self.sees_profiles and self.sees_flavors and self.sees_features and self.queues.usable and checks
+
+    @property
+    def sees_features(self) -> bool:
+        """Whether it is known which NodeFeatures there are; where the kind is not installed there are none."""
+        return self.features.usable or self.features.health.state is State.ABSENT
+
+    def labels_of_nodes(self) -> Mapping[str, Labels]:
+        """The labels of every Node, by name; a copy."""
+        return {key.name: seen.labels for key, seen in self.nodes.cache.items()}
+
+    def trees(self, informer: Informer[JsonObject]) -> tuple[JsonObject, ...]:
+        """All objects of one kind."""
+        return tuple(tree for _, tree in informer.cache.items())
+
+    def feature_trees(self) -> tuple[JsonObject, ...]:
+        """All NodeFeatures of the worker namespace."""
+        return tuple(seen.tree for _, seen in self.features.cache.items())
+
+
+def old_and_new(change: Change[JsonObject]) -> tuple[JsonObject | None, JsonObject | None]:
+    """Both sides of a change of whole objects."""
+    return (
+        change.old.value if change.old is not None else None,
+        change.new.value if change.new is not None else None,
+    )
+
+
+def cluster_key(name: str) -> NamespacedName:
+    """The key of an object without a namespace."""
+    return NamespacedName("", name)
+
+
+Rescue = Callable[[NamespacedName], None]
