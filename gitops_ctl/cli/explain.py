@@ -1,4 +1,4 @@
-"""`gitops-ctl explain`: where an object comes from and what is true of it now, or what an error code means.
+"""`gitops-ctl explain`: where an object comes from and what is true of it now, what an error code means, or why scheduling is as it is.
 
 The cluster says which Sync owns the object, whether it is held or drifted, and which revision is accepted.  A checkout that
 holds that revision says the file, the commit that gave the document its content, who signed it and by which rule.
@@ -15,6 +15,7 @@ from gitops_ctl.cli.history import Checkout, RangeText, open_checkout
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
 from gitops_ctl.cli.switches import OPERATION, operation_facts
+from gitops_ctl.cli.topologyexplain import node, queue
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of
@@ -30,6 +31,8 @@ from gitops_ctl.trust.introduced import provenance_of
 from gitops_ctl.trust.report import to_json
 from gitops_ctl.trust.survey import survey
 
+_OBJECT = "object"
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -40,7 +43,37 @@ class Owner:
     sync: str
 
 
-@click.command()
+class _Explanations(click.Group):
+    """What is no name of a command is an object or a code: `explain GC1003` is short for `explain object GC1003`."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, cmd_name) or self.commands[_OBJECT]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        return super().resolve_command(ctx, args if args[0] in self.commands else [_OBJECT, *args])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {"-h", "--help"}
+        return super().parse_args(
+            ctx, [_OBJECT, *args] if args and args[0][:1] == "-" and not own & set(args) else args
+        )
+
+
+@click.group(cls=_Explanations)
+def explain() -> None:
+    """Say where an object comes from, what a code means, or why scheduling is as it is.
+
+    `explain WHAT` is short for `explain object WHAT`.
+    """
+
+
+explain.add_command(node)
+explain.add_command(queue)
+
+
+@explain.command(_OBJECT)
 @click.argument("what")
 @click.option(
     "-C", "directory", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Checkout to look in."
@@ -48,7 +81,7 @@ class Owner:
 @click.option("--policy-path", default=POLICY_PATH, show_default=True)
 @cluster_options
 @output_option
-def explain(  # noqa: PLR0913  each is an option
+def explain_object(  # noqa: PLR0913  each is an option
     *,
     what: str,
     directory: Path,

@@ -18,6 +18,7 @@ from gitops_ctl.cli.events import newest_events
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
 from gitops_ctl.cli.output import API_VERSION
 from gitops_ctl.cli.status import summary_of
+from gitops_ctl.cli.topologystatus import topology_summaries
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
@@ -47,6 +48,7 @@ dt{opacity:.75}dd{margin:0;overflow-wrap:anywhere}.badge{color:#fff;border-radiu
 <p>$overview</p>
 <h2>Sources</h2>$sources
 <h2>Syncs</h2>$syncs
+$scheduling
 <h2>Events, newest first</h2>$events
 <script id="data" type="application/json">$data</script>
 </body></html>
@@ -91,6 +93,7 @@ async def state_of(client: "KubeClient", *, namespace: str) -> JsonObject:
         "namespace": namespace,
         "sources": [_source(tree) for tree in sources],
         "syncs": [_sync(tree) for tree in syncs],
+        "scheduling": [] if namespace else await topology_summaries(client),
         "events": await newest_events(client, namespace=namespace, limit=_EVENTS),
     }
     return _clean_tree(redact_object(found))
@@ -145,6 +148,7 @@ def page_of(state: JsonObject) -> str:
         overview=_overview([*sources, *syncs]),
         sources="".join(map(_source_section, sources)) or "<p>There is none.</p>",
         syncs="".join(map(_sync_section, syncs)) or "<p>There is none.</p>",
+        scheduling=_scheduling(objects_at(state, "scheduling")),
         events=_table(("time", "type", "reason", "object", "note", "count"), events) or "<p>There is none.</p>",
         # As a text of a script element: only "<" could end it.
         data=json.dumps(state, ensure_ascii=True).replace("<", "\\u003c"),
@@ -186,6 +190,12 @@ def _sync_section(item: JsonObject) -> str:
     held = _titled("Held objects", ("object", "reason", "message", "file", "line", "since"), objects_at(item, "held"))
     drift = _titled("Drift", ("object", "change", "manager", "pointers", "since"), objects_at(item, "drift"))
     return _section(item, facts, held + drift)
+
+
+def _scheduling(items: Sequence[JsonObject]) -> str:
+    """TopologySources and managed queues; nothing where there are none."""
+    table = _table(("kind", "name", "ready", "reason", "revision", "since", "message"), items)
+    return f"<h2>Scheduling</h2>{table}" if table else ""
 
 
 def _section(item: JsonObject, facts: Mapping[str, str], more: str) -> str:

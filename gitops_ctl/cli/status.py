@@ -11,6 +11,7 @@ from gitops_ctl.cli.connection import Target, cluster_options, connected, run_as
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC, Kind
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
 from gitops_ctl.cli.switches import is_fine, switch_summaries
+from gitops_ctl.cli.topologystatus import is_running, topology_summaries
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.conditions import condition_of
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, int_at, object_at, objects_at, text_at
@@ -27,9 +28,9 @@ _COLUMNS = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "REVISION", "SINCE",
 @cluster_options
 @output_option
 def status(*, watch: bool, kubeconfig: Path | None, context: str | None, namespace: str, output: Format) -> int:
-    """Show sources, syncs, switches and proposals, what they wait for and what was refused.
+    """Show sources, syncs, switches, proposals and scheduling, what they wait for and what was refused.
 
-    The exit code is 0 when everything is Ready, a switch that runs and a proposal that waits included, and 1 otherwise.
+    The exit code is 0 when everything is Ready, a switch or drain that runs and a proposal that waits included, and 1 otherwise.
     """
     return run_async(_status(Target(kubeconfig, context, namespace), watch=watch, form=output))
 
@@ -40,11 +41,13 @@ async def show_status(client: "KubeClient", *, namespace: str) -> None:
 
 
 async def summaries(client: "KubeClient", *, namespace: str) -> list[JsonObject]:
-    """Sources, syncs, switches and proposals that wait, each in its stable form."""
+    """Sources, syncs, switches, proposals that wait and, for all namespaces, scheduling: each in its stable form."""
     found: list[JsonObject] = []
     for kind in (GIT_SOURCE, SYNC):
         found += [summary_of(kind, item) for item in (await client.list_all(kind.path(namespace))).items]
-    return [*found, *await switch_summaries(client, namespace=namespace)]
+    found += await switch_summaries(client, namespace=namespace)
+    # What schedules is the whole cluster's, and belongs to no namespace.
+    return found if namespace else [*found, *await topology_summaries(client)]
 
 
 async def _status(target: Target, *, watch: bool, form: Format) -> int:
@@ -57,7 +60,7 @@ async def _status(target: Target, *, watch: bool, form: Format) -> int:
                 _write(found, form=form, repaint=watch and sys.stdout.isatty())
                 shown = found
             if not watch:
-                return 0 if all(map(is_fine, found)) else 1
+                return 0 if all(is_fine(item) or is_running(item) for item in found) else 1
             await clock.sleep(_REFRESH_S)
 
 
@@ -76,7 +79,7 @@ def _write(found: Sequence[JsonObject], *, form: Format, repaint: bool) -> None:
 
 
 def _write_details(item: JsonObject) -> None:
-    place = f"{text_at(item, 'kind')}/{text_at(item, 'namespace')}/{text_at(item, 'name')}"
+    place = "/".join(text for name in ("kind", "namespace", "name") if (text := text_at(item, name)))
     rejected = object_at(item, "rejected")
     if rejected:
         click.echo(f"\n{place}: refused commit {text_at(rejected, 'commit')[:12]}")
@@ -142,7 +145,7 @@ def _row(item: JsonObject) -> tuple[str, ...]:
         text_at(item, "name"),
         text_at(item, "ready"),
         text_at(item, "reason"),
-        text_at(item, "revision")[:12],
+        text_at(item, "revision") if text_at(item, "kind") == "TopologySource" else text_at(item, "revision")[:12],
         text_at(item, "since"),
         text_at(item, "message"),
     )
