@@ -51,7 +51,9 @@ class Plane:
     def __init__(self, client: KubeClient, namespace: str) -> None:
         self.client, self.namespace = client, namespace
         self.name = f"hall-{secrets.token_hex(4)}"
-        self.nodes: Mapping[str, Mapping[str, str]] = {"node-a": {}, "node-b": {}}
+        # Sources are seen by every test that runs now: this one chooses no Node of theirs.
+        self.mark = {"tests.example.net/hall": self.name}
+        self.nodes: Mapping[str, Mapping[str, str]] = {"node-a": self.mark, "node-b": self.mark}
         self.features: tuple[Any, ...] = ()
         self.told: list[str] = []
         self.controller = SourceController(
@@ -79,7 +81,7 @@ class Plane:
             "apiVersion": f"worker.gpustack.ai/{version}",
             "kind": "TopologySource",
             "metadata": {"name": self.name},
-            "spec": {"nodeSelector": {}, "levels": [REGION, ZONE], "configMap": arm},
+            "spec": {"nodeSelector": {"matchLabels": self.mark}, "levels": [REGION, ZONE], "configMap": arm},
         }
         path = f"/apis/worker.gpustack.ai/{version}/topologysources/{self.name}"
         return await self.client.apply(path, tree, manager="gitops-ctl", force=True)
@@ -166,7 +168,7 @@ async def test_a_source_goes_after_its_features_which_are_more_than_a_page(
     plane: Plane, audit_log: AuditLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gitops_ctl.kube.transport.PAGE_SIZE", 5)
-    plane.nodes = {f"gpu-{number:02}": {} for number in range(12)}
+    plane.nodes = {f"gpu-{number:02}": plane.mark for number in range(12)}
     await plane.publish(snapshot(dict.fromkeys(plane.nodes, HALL)))
     await plane.source()
     await plane.look()
