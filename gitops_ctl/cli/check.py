@@ -1,28 +1,33 @@
 """`gitops-ctl check`: everything that is wrong in a checkout, before the push and without a cluster (gitops.md, section 5.1)."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from gitops_ctl.api.names import WORKER_GROUP
 from gitops_ctl.cli.findings import FORMS, Findings, write_findings
+from gitops_ctl.cli.topologyoptions import check_options
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
-from gitops_ctl.core.ids import ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.core.ids import GroupKind, ObjectId
+from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.documents.batch import without_cycle_search
 from gitops_ctl.documents.checkcache import CheckCache
 from gitops_ctl.documents.repository import Accepted, CheckReport, CheckRequest, check_repository
 from gitops_ctl.documents.tree import is_document_name
 from gitops_ctl.documents.worktree import repository_root
+from gitops_ctl.scheduling.options import Options
 
 if TYPE_CHECKING:
     import pygit2
 
 _STDIN = "-"
+_ABOUT: Final = frozenset({GroupKind(WORKER_GROUP, "TopologySource")})
 
 
 @click.command()
@@ -43,6 +48,20 @@ _STDIN = "-"
 )
 @click.option("--changed", is_flag=True, help="Only findings in files that Git shows as changed.")
 @click.option("--strict", is_flag=True, help="Warnings fail too.")
+@click.option(
+    "--nodes",
+    "nodes_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Judge TopologySources by these Nodes: the output of `kubectl get nodes -o yaml`.",
+)
+@click.option("--cluster", is_flag=True, help="Judge TopologySources by the Nodes of the cluster.")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Of that cluster; KUBECONFIG or ~/.kube/config when left out.",
+)
+@click.option("--context", help="Context of the kubeconfig.")
+@check_options
 @click.option("--no-cache", is_flag=True, help="Check every file, also those that are known.")
 def check(  # noqa: PLR0913 - one parameter for each option
     paths: tuple[str, ...],
@@ -53,19 +72,30 @@ def check(  # noqa: PLR0913 - one parameter for each option
     changed: bool,
     strict: bool,
     no_cache: bool,
+    nodes_file: Path | None,
+    cluster: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+    options: Options,
 ) -> int:
     """Check the documents below each PATH (default: this folder).
 
     Given files, as a pre-commit hook does, the whole repository is read and findings in these files are shown; `-` reads
     the names from stdin.  Exit code 0: nothing wrong, or warnings only; 1: errors.
+
+    Without Nodes, inventories are judged as far as they can be without a cluster.
     """
+    if cluster and nodes_file is not None:
+        raise click.UsageError("--nodes and --cluster exclude each other")
+    nodes = _live_nodes(kubeconfig, context) if cluster else _nodes_in(nodes_file)
     target = _target(paths, changed=changed)
     request = CheckRequest(
         root=target.root,
         folders=target.folders,
         policies=_policy_files(policies),
         accepted=_accepted(target.root, against) if against else None,
-        prepare=_register_trust,
+        prepare=partial(_register_rules, options, nodes),
+        about=_ABOUT,
     )
     cache = None if no_cache else CheckCache(target.root, scope="\0".join(target.folders))
     try:
@@ -180,8 +210,40 @@ def _repository(root: Path) -> "pygit2.Repository":
     return pygit2.Repository(found)
 
 
-def _register_trust() -> None:
-    """Trust policies and holds are judged by the rooms that enforce them; they come in with the first file that is checked."""
+Nodes = Mapping[str, Mapping[str, str]]
+"""Labels by name."""
+
+
+def _nodes_in(file: Path | None) -> Nodes | None:
+    """None when Nodes are not asked for."""
+    if file is None:
+        return None
+    from gitops_ctl.cli.topologyfiles import objects_in  # noqa: PLC0415
+
+    return _by_name(objects_in(file, kind="Node"))
+
+
+def _live_nodes(kubeconfig: Path | None, context: str | None) -> Nodes:
+    # A cluster is asked by this option alone, and its client takes longer to load than a run takes.
+    from gitops_ctl.cli.connection import Target, connected, run_async  # noqa: PLC0415
+
+    async def read() -> Nodes:
+        async with connected(Target(kubeconfig, context, "")) as client:
+            return _by_name((await client.list_all("/api/v1/nodes")).items)
+
+    return run_async(read())
+
+
+def _by_name(trees: Iterable[JsonObject]) -> Nodes:
+    from gitops_ctl.scheduling.selectors import labels_of  # noqa: PLC0415
+
+    return {text_at(tree, "metadata", "name"): labels_of(tree) for tree in trees}
+
+
+def _register_rules(options: Options, nodes: Nodes | None) -> None:
+    """Rules are those of the rooms that enforce them; they come in with the first file that is checked."""
     from gitops_ctl.cli.policycheck import register  # noqa: PLC0415
+    from gitops_ctl.scheduling import documentrules  # noqa: PLC0415
 
     register()
+    documentrules.register(options, nodes=nodes)

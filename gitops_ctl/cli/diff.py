@@ -16,6 +16,8 @@ from gitops_ctl.cli.connection import Target, cluster_options, connected, run_as
 from gitops_ctl.cli.history import open_checkout
 from gitops_ctl.cli.kinds import SYNC
 from gitops_ctl.cli.output import Format, Result, Table, clean, output_option, write_result
+from gitops_ctl.cli.topologyoptions import check_options
+from gitops_ctl.cli.topologyrules import register_scheduling
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import GitopsError, NotFound, Refused
 from gitops_ctl.core.ids import NamespacedName
@@ -24,6 +26,7 @@ from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.documents.index import DocumentCache, load_directory, load_set
 from gitops_ctl.documents.worktree import repository_root
 from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.scheduling.options import Options
 from gitops_ctl.sync.clusters import Clusters
 from gitops_ctl.sync.diff import rendered
 from gitops_ctl.sync.inventory import InventoryStore, Unit, recorded_of
@@ -54,6 +57,7 @@ class Wish:
 @click.option("--revision", default="", help="Compare this commit; the work tree when left out.")
 @click.option("--as-sync", is_flag=True, help="Ask as the Sync's ServiceAccount; needs the right to impersonate it.")
 @cluster_options
+@check_options
 @output_option
 def diff(  # noqa: PLR0913  each is an option
     *,
@@ -65,6 +69,7 @@ def diff(  # noqa: PLR0913  each is an option
     context: str | None,
     namespace: str,
     output: Format,
+    options: Options,
 ) -> int:
     """Show what a checkout would change in the cluster for SYNC; left out, the only one of the namespace.
 
@@ -75,6 +80,7 @@ def diff(  # noqa: PLR0913  each is an option
         raise Refused("no namespace is named", code=ErrorCode.USAGE, hint="add --namespace")
     name = sync.removeprefix("gsync/").removeprefix("sync/")
     wish = Wish(Target(kubeconfig, context, namespace), name, directory, revision, as_sync)
+    register_scheduling(options)
     found = run_async(compared(wish))
     write_result(result_of(found), form=output)
     if output in (Format.TABLE, Format.WIDE):

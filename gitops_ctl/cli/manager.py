@@ -8,7 +8,7 @@ that lost the Lease stops and exits with 1; it never leads again (fault H13).
 import asyncio
 import gc
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from gitops_ctl.cli.measure import MeasuredGit, refresher
 from gitops_ctl.cli.pullcheck import MODULE as PULL_CHECK
 from gitops_ctl.cli.revisions import RevisionReader
 from gitops_ctl.cli.topologyoptions import topology_options
+from gitops_ctl.cli.topologyrules import register_scheduling
 from gitops_ctl.cni.proposals_reading import ProposalDesk
 from gitops_ctl.cni.room import Options as SwitchOptions
 from gitops_ctl.cni.room import SwitchRoom
@@ -47,6 +48,7 @@ from gitops_ctl.kube.lease import Leader, LeaseTiming
 from gitops_ctl.kube.looplag import watch_lag
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.scheduling.options import Options as TopologyOptions
+from gitops_ctl.scheduling.room import SchedulingRoom
 from gitops_ctl.source.pullchild import PullChild
 from gitops_ctl.source.room import Options as SourceOptions
 from gitops_ctl.source.room import SourceRoom
@@ -160,6 +162,7 @@ async def run_manager(settings: Settings) -> int:
     """
     asked = asked_to_end()
     settings.cache.mkdir(parents=True, exist_ok=True)
+    register_scheduling(settings.scheduling)
     config = await load_cluster(settings.kubeconfig, settings.context, allow_exec=False)
     async with KubeClient(config, component="manager") as client:
         await require_definitions(client)
@@ -174,6 +177,7 @@ async def run_manager(settings: Settings) -> int:
             events=events,
             require=leader.require,
             allow_file=settings.allow_file,
+            scheduling=settings.scheduling,
             git=MeasuredGit(ChildTransport(), metrics, client.clock),
         )
         lag = asyncio.create_task(watch_lag(client.clock, observe=metrics.loop_lag_seconds.observe), name="lag")
@@ -194,7 +198,18 @@ class Rooms:
     proposals: ProposalRoom
     switches: SwitchRoom
     tellings: TellingRoom
+    scheduling: SchedulingRoom | None
     http: HttpxClient
+
+    @property
+    def running(self) -> tuple[SourceRoom | SyncRoom | ProposalRoom | SwitchRoom | TellingRoom | SchedulingRoom, ...]:
+        """Every room that this process has."""
+        rooms = (self.sources, self.syncs, self.proposals, self.switches, self.tellings)
+        return rooms if self.scheduling is None else (*rooms, self.scheduling)
+
+    def drains(self) -> Mapping[str, float | None]:
+        """The age in seconds of the drain of each queue, None where nobody knows."""
+        return {} if self.scheduling is None else self.scheduling.drains()
 
 
 def make_rooms(  # noqa: PLR0913  what a process may choose
@@ -207,6 +222,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     namespace: str = "",
     timing: Timing | None = None,
     git: ManagersGit | None = None,
+    scheduling: TopologyOptions | None = None,
 ) -> Rooms:
     """The rooms of one process; source and sync are joined by the revisions that the one accepts and the other applies.
 
@@ -219,6 +235,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         namespace: only objects of this namespace; empty for all.
         timing: of the informers.
         git: how repositories are read; in a child process when None.
+        scheduling: options of topology-aware scheduling; None for a process without it.
     """
     revisions = AcceptedRevisions()
     http = HttpxClient(clock=client.clock, draw=client.draw)
@@ -256,7 +273,11 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     telling = TellingOptions(allow_file=allow_file, require=require)
     places = Places(sources.informer, syncs.informer, git, clones, revisions)
     tellings = TellingRoom(client, places, events=events, check=PullChild(PULL_CHECK), http=http, options=telling)
-    return Rooms(sources, syncs, proposals, switches, tellings, http)
+    schedules = None
+    if scheduling is not None:
+        said = partial(emit, action="Schedule")
+        schedules = SchedulingRoom(client, options=scheduling, emit=said, require=require, timing=timing)
+    return Rooms(sources, syncs, proposals, switches, tellings, schedules, http)
 
 
 def _emit(events: EventRecorder, tree: JsonObject, kind: str, reason: str, note: str, *, action: str = "Sync") -> None:
@@ -311,19 +332,10 @@ async def _lead(leader: Leader, *, rooms: Rooms, events: EventRecorder, asked: a
 
 async def run_rooms(rooms: Rooms, *, until: Iterable["asyncio.Task[Any]"]) -> None:
     """Run all rooms until one of `until` ends, then let their passes finish."""
-    running = [
-        asyncio.create_task(rooms.sources.run(), name="sources"),
-        asyncio.create_task(rooms.syncs.run(), name="syncs"),
-        asyncio.create_task(rooms.proposals.run(), name="proposals"),
-        asyncio.create_task(rooms.switches.run(), name="switches"),
-        asyncio.create_task(rooms.tellings.run(), name="tellings"),
-    ]
+    running = [asyncio.create_task(room.run(), name=type(room).__name__) for room in rooms.running]
     await asyncio.wait([*running, *until], return_when=asyncio.FIRST_COMPLETED)
-    rooms.sources.stop()
-    rooms.syncs.stop()
-    rooms.proposals.stop()
-    rooms.switches.stop()
-    rooms.tellings.stop()
+    for room in rooms.running:
+        room.stop()
     async with rooms.http:
         await asyncio.gather(*running)
 
@@ -337,9 +349,12 @@ def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: Kube
             "proposal": rooms.proposals.queue,
             "taloscluster": rooms.switches.queue,
             "telling": rooms.tellings.queue,
+            **(rooms.scheduling.queues if rooms.scheduling is not None else {}),
         }
         apps["metrics"] = (
-            metrics_app(metrics, refresh=refresher(metrics, queues=queues, syncs=rooms.syncs.syncs)),
+            metrics_app(
+                metrics, refresh=refresher(metrics, queues=queues, syncs=rooms.syncs.syncs, drains=rooms.drains)
+            ),
             settings.metrics,
         )
     if settings.webhook:

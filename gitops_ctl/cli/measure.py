@@ -60,9 +60,13 @@ class MeasuredGit:
 
 
 def refresher(
-    metrics: Metrics, *, queues: Mapping[str, AsyncQueue[NamespacedName]], syncs: Syncs
+    metrics: Metrics,
+    *,
+    queues: Mapping[str, AsyncQueue[NamespacedName]],
+    syncs: Syncs,
+    drains: Callable[[], Mapping[str, float | None]] = dict,
 ) -> Callable[[], None]:
-    """Sets every gauge from what the manager holds in memory."""
+    """Sets every gauge from what the manager holds in memory; `drains` gives the age in seconds of each drain."""
 
     def refresh() -> None:
         for name, queue in queues.items():
@@ -72,6 +76,9 @@ def refresher(
             metrics.queue_unfinished_seconds.labels(name).set(gauges["unfinished_work_seconds"])
             metrics.queue_longest_seconds.labels(name).set(gauges["longest_running_processor_seconds"])
         _count_syncs(metrics, syncs)
+        ages = drains()
+        metrics.drains.set(len(ages))
+        metrics.oldest_drain_seconds.set(max((age for age in ages.values() if age is not None), default=0.0))
 
     return refresh
 

@@ -18,6 +18,7 @@ def register() -> None:
     # Their import registers what is said about the Talos kinds and about required levels.
     import gitops_ctl.cni.checks  # noqa: PLC0415
     import gitops_ctl.cni.holds  # noqa: PLC0415
+    import gitops_ctl.scheduling.documentrules  # noqa: PLC0415
     import gitops_ctl.scheduling.required_documents  # noqa: F401, PLC0415
 
 

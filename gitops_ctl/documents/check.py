@@ -20,6 +20,7 @@ from gitops_ctl.documents.problem import Problem, in_reading_order
 from gitops_ctl.documents.references import Node, check_references, references_of
 from gitops_ctl.documents.rules import check_rules
 from gitops_ctl.documents.schema import SchemaCatalog
+from gitops_ctl.documents.setrules import judge_set, without_echoes
 from gitops_ctl.documents.shape import GIT_ONLY_KINDS, Flaw
 
 _SOURCE = GroupKind(GROUP, "GitSource")
@@ -83,7 +84,8 @@ def check_set(
     if own_source is not None:
         found.extend(check_own_source(document_set, own=own_source))
     found.extend(_between(document_set))
-    return in_reading_order(found)
+    said = judge_set(document_set.documents)
+    return in_reading_order([*without_echoes(found, said), *said])
 
 
 def check_between(

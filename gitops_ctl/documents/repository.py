@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.ids import ObjectId
+from gitops_ctl.core.ids import GroupKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.charts import in_charts
 from gitops_ctl.documents.checkcache import CheckCache, StoredRun, digest_of, program_key
@@ -47,6 +47,7 @@ class CheckRequest:
         policies: files with admission policies.
         processes: how many at most; None for one per core.
         prepare: called before the first file is checked; registers the rules of higher rooms.
+        about: kinds that rules between documents begin with; files without them are not read for such rules.
     """
 
     root: Path
@@ -55,6 +56,7 @@ class CheckRequest:
     accepted: Accepted | None = None
     processes: int | None = None
     prepare: Callable[[], None] | None = None
+    about: frozenset[GroupKind] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def check_repository(request: CheckRequest, *, cache: CheckCache | None = None) 
     hidden = [reports[file.path] for file in files.hidden]
     problems = [*files.problems, *(problem for report in shown for problem in report.problems)]
     problems.extend(_between(request.root, shown, hidden))
+    problems = _with_set(request, shown, problems)
     return CheckReport(
         problems=in_reading_order(in_charts(problems)),
         files=len(shown),
@@ -209,6 +212,32 @@ def _between(root: Path, shown: Sequence[FileReport], hidden: Sequence[FileRepor
     return [
         _placed(report, name, line=line, flaw=flaw, document=loaded[report.path].get((name, line)))
         for report, name, line, flaw in flaws
+    ]
+
+
+def _with_set(request: CheckRequest, shown: Sequence[FileReport], found: list[Problem]) -> list[Problem]:
+    """With what the rules between documents say; the files that they look at are read once more, whatever is known of them."""
+    first = [report for report in shown if any(node.id.group_kind in request.about for node in report.nodes)]
+    if not first:
+        return found
+    if request.prepare is not None:
+        request.prepare()
+    from gitops_ctl.documents.setrules import judge_set, set_rules, without_echoes  # noqa: PLC0415
+
+    documents = _documents(request.root, first)
+    wanted = frozenset(name for rule in set_rules() for name in rule.others(documents))
+    others = [report for report in shown if report not in first and any(node.id in wanted for node in report.nodes)]
+    said = judge_set([*documents, *_documents(request.root, others)])
+    return [*without_echoes(found, said), *said]
+
+
+def _documents(root: Path, reports: Iterable[FileReport]) -> list["Document"]:
+    from gitops_ctl.documents.loader import load  # noqa: PLC0415
+
+    return [
+        document
+        for report in reports
+        for document in load((root / report.path).read_bytes(), file=report.path).documents
     ]
 
 

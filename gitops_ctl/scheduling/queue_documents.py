@@ -3,7 +3,7 @@
 A policy in Git is a wish: the transform makes an annotation of it, so that whatever happens to `spec.stopPolicy` is no drift.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from gitops_ctl.core.codes import ErrorCode
@@ -12,7 +12,6 @@ from gitops_ctl.documents.pointer import pointer_of
 from gitops_ctl.documents.shape import Flaw
 from gitops_ctl.scheduling.names import RESOURCE_TYPE, TOPOLOGY
 from gitops_ctl.scheduling.queue import EMPTY_HOLD, HOLD, POLICIES, WANTED_POLICY, is_managed
-from gitops_ctl.scheduling.topology import KUEUE_API_VERSION
 
 _GROUP: Final = "kueue.x-k8s.io"
 _WRITTEN_FOR_IT: Final = ("resourceGroups", "admissionChecksStrategy", "cohortName")
@@ -70,18 +69,19 @@ def carried(tree: JsonObject) -> JsonObject:
 
 def first_apply(tree: JsonObject) -> JsonObject:
     """The first of the two applies that create a managed queue (D6): held and marked, and nothing else."""
-    name = text_at(tree, "metadata", "name")
-    return {
-        **_identity(name),
-        "metadata": {"name": name, "annotations": {EMPTY_HOLD: "true"}},
-        "spec": {"stopPolicy": HOLD},
-    }
+    annotations: JsonObject = {EMPTY_HOLD: "true"}
+    return {**_identity(tree), "metadata": {**_name(tree), "annotations": annotations}, "spec": {"stopPolicy": HOLD}}
 
 
 def give_back(tree: JsonObject) -> JsonObject:
     """The apply under the same manager that gives both fields back: somebody else created the queue in between."""
-    return {**_identity(text_at(tree, "metadata", "name"))}
+    return {**_identity(tree), "metadata": _name(tree)}
 
 
-def _identity(name: str) -> Mapping[str, str | Mapping[str, str]]:
-    return {"apiVersion": KUEUE_API_VERSION, "kind": "ClusterQueue", "metadata": {"name": name}}
+def _identity(tree: JsonObject) -> JsonObject:
+    """In the version of the document: it is sent to the same address."""
+    return {"apiVersion": text_at(tree, "apiVersion"), "kind": "ClusterQueue"}
+
+
+def _name(tree: JsonObject) -> JsonObject:
+    return {"name": text_at(tree, "metadata", "name")}

@@ -1,6 +1,6 @@
 """Snapshots in Git: ConfigMap documents, judged offline, with errors at the lines of the file (topology-scheduling.md, 4.6)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -15,8 +15,9 @@ from gitops_ctl.documents.problem import Problem, in_reading_order
 from gitops_ctl.documents.yamltree import TreeLimits, compose
 from gitops_ctl.scheduling.names import SOURCE_KIND, WORKER_GROUP
 from gitops_ctl.scheduling.options import Options
+from gitops_ctl.scheduling.selectors import Labels
 from gitops_ctl.scheduling.snapshot import Place, SnapshotProblem, decode
-from gitops_ctl.scheduling.snapshot_rules import Reach, content_problems
+from gitops_ctl.scheduling.snapshot_rules import Reach, content_problems, publish_problems
 from gitops_ctl.scheduling.source import TopologySource
 from gitops_ctl.scheduling.source_rules import source_problems
 
@@ -35,12 +36,16 @@ class _Use(NamedTuple):
 
 
 def snapshot_problems(
-    documents: Iterable[Document], *, options: Options, default_namespace: str = ""
+    documents: Iterable[Document],
+    *,
+    options: Options,
+    default_namespace: str = "",
+    nodes: Mapping[str, Labels] | None = None,
 ) -> tuple[Problem, ...]:
     """Everything wrong with the snapshots of a document set; each problem holds its ConfigMap.
 
     A ConfigMap is a snapshot when a sound TopologySource of the same set refers to it; of several sources, for each.
-    `default_namespace` is that of ConfigMaps that name none.
+    `default_namespace` is that of ConfigMaps that name none.  With the labels of all Nodes, rules 8 and 14 are asked too.
     """
     known = tuple(documents)
     uses = tuple(_uses(known, options))
@@ -50,7 +55,7 @@ def snapshot_problems(
         if document.id.group_kind == CONFIG_MAP
         for use in uses
         if (document.id.namespace or default_namespace, document.id.name) == (use.namespace, use.name)
-        for problem in _judged(document, use, options)
+        for problem in _judged(document, use, _Judge(options, nodes))
     )
 
 
@@ -69,7 +74,25 @@ def _uses(documents: tuple[Document, ...], options: Options) -> Iterator[_Use]:
             )
 
 
-def _judged(document: Document, use: _Use, options: Options) -> Iterator[Problem]:
+class _Judge(NamedTuple):
+    """What snapshots are judged by; `nodes` are labels by name, None when no cluster is asked."""
+
+    options: Options
+    nodes: Mapping[str, Labels] | None
+
+    def problems(self, text: str, source: TopologySource) -> tuple[SnapshotProblem, ...]:
+        """Those of the decode stage alone, if there are any."""
+        decoded = decode(text)
+        if decoded.snapshot is None:
+            return decoded.problems
+        nodes = self.nodes
+        selected = None if nodes is None else {name: nodes[name] for name in nodes if source.chooses(nodes[name])}
+        reach = Reach(source.levels, source.write_prefix, selected, frozenset(nodes or ()))
+        content = content_problems(decoded.snapshot, reach, options=self.options)
+        return (*content, *publish_problems(decoded.snapshot, reach))
+
+
+def _judged(document: Document, use: _Use, judge: _Judge) -> Iterator[Problem]:
     if use.key in object_at(document.tree, "binaryData"):
         message = f"source {use.source.name} reads its snapshot from data, never from binaryData"
         yield _problem(document, message, document.where(pointer_of(("binaryData", use.key))), "binaryData", use.key)
@@ -81,7 +104,7 @@ def _judged(document: Document, use: _Use, options: Options) -> Iterator[Problem
         message = "a snapshot must be a literal block scalar (|), so that its lines are lines of the file"
         yield _problem(document, message, document.where(pointer_of(("data", use.key))), "data", use.key)
         return
-    for problem in _problems(text, use.source, options):
+    for problem in judge.problems(text, use.source):
         message = f"snapshot of source {use.source.name}, rule {problem.rule}: {block.said(problem)}"
         yield _problem(document, message, block.place(problem.place), "data", use.key)
 
@@ -89,13 +112,6 @@ def _judged(document: Document, use: _Use, options: Options) -> Iterator[Problem
 def _text(tree: JsonObject, key: str) -> str | None:
     value = object_at(tree, "data").get(key)
     return value if isinstance(value, str) else None
-
-
-def _problems(text: str, source: TopologySource, options: Options) -> tuple[SnapshotProblem, ...]:
-    decoded = decode(text)
-    if decoded.snapshot is None:
-        return decoded.problems
-    return content_problems(decoded.snapshot, Reach(source.levels, source.write_prefix), options=options)
 
 
 def _problem(document: Document, message: str, place: tuple[int, int], *path: str) -> Problem:

@@ -28,6 +28,7 @@ from gitops_ctl.documents.loader import Document, Loaded, LoadLimits
 from gitops_ctl.documents.problem import Problem, in_reading_order
 from gitops_ctl.documents.references import Node, references_of
 from gitops_ctl.documents.schema import SchemaCatalog, is_crd
+from gitops_ctl.documents.setrules import judge_set
 from gitops_ctl.documents.tree import CONTROL_FOLDER, TreeFile, has_ignore_name, is_document_name
 from gitops_ctl.git.history import merge_bases
 from gitops_ctl.git.store import ObjectStore
@@ -229,7 +230,8 @@ def _key(problem: Problem) -> _Key:
 
 def _between(found: DocumentSet) -> list[Problem]:
     nodes = [Node(document.id, references_of(document.tree)) for document in found.documents]
-    return check_between(nodes, declared=found.declared | found.hidden_ids, documents=found.by_id)
+    between = check_between(nodes, declared=found.declared | found.hidden_ids, documents=found.by_id)
+    return [*between, *judge_set(found.documents)]
 
 
 def _touched(base: DocumentSet, head: DocumentSet) -> Iterator[tuple[str, ObjectId]]:

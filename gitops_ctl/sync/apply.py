@@ -29,6 +29,7 @@ from gitops_ctl.kube.answers import (
 )
 from gitops_ctl.kube.mapper import Mapper, Resource
 from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.sync.creation import creation_of, make_safe
 from gitops_ctl.sync.desired import is_consented
 from gitops_ctl.sync.digestview import our_fields, view_of
 from gitops_ctl.sync.fieldpath import declares, owns
@@ -177,7 +178,19 @@ class _Attempt:
                     # What we created once stays in the inventory; what somebody else created never comes into it.
                     live = self.target.view(desired, found)
                     return Applied(self.action, live if live.owner == desired.owner.mark(desired.id) else None)
+        await self._make_safe(path)
         return await self._apply(path, encoded_body(desired), resource)
+
+    async def _make_safe(self, path: str) -> None:
+        """What has to come before the document, when the object is not there (read from the server itself)."""
+        creation = creation_of(self.action.desired)
+        if creation is None or await self.target.client.find(path, account=self.target.account) is not None:
+            return
+
+        async def send(body: JsonObject, manager: str) -> JsonObject:
+            return await self._send(path, _encode(body), manager=manager)
+
+        await make_safe(creation, self.action.desired, send=send)
 
     def _stranger(self, found: JsonObject) -> Applied | None:
         identity = self.action.id
@@ -214,12 +227,12 @@ class _Attempt:
                 raise
         return await self._send(path, body)
 
-    async def _send(self, path: str, body: bytes, *, force: bool = False) -> JsonObject:
+    async def _send(self, path: str, body: bytes, *, force: bool = False, manager: str = FIELD_MANAGER) -> JsonObject:
         """Apply, with some patience for a path that is not served yet, and once more after a lost race."""
         client, account = self.target.client, self.target.account
         for wait_s in (*NOT_SERVED_YET_S, 0.0):
             try:
-                return await client.apply(path, body, manager=FIELD_MANAGER, force=force, account=account)
+                return await client.apply(path, body, manager=manager, force=force, account=account)
             except KindNotServed:
                 if not wait_s:
                     await self.target.mapper.refresh()
@@ -295,6 +308,7 @@ class _Attempt:
         await client.delete(path, uid=uid, propagation=propagation, account=account)
         if not await self._is_gone(path, uid):
             return _held(self.action, ErrorCode.DEPENDENCY_NOT_READY, "waits for the old object to go", retry=True)
+        await self._make_safe(path)
         return Applied(self.action, view_of(await self._send(path, body)))
 
     async def _is_gone(self, path: str, uid: str) -> bool:

@@ -57,6 +57,11 @@ def health_of(tree: JsonObject) -> Health:
     return _generic(tree, kind, conditions)
 
 
+def generic_health(tree: JsonObject) -> Health:
+    """What is said of kinds without a rule of their own, for a rule that is about some objects of its kind only."""
+    return _generic(tree, GroupVersionKind.of(tree).group_kind, _conditions(tree))
+
+
 def _generic(tree: JsonObject, kind: GroupKind, conditions: Mapping[str, JsonObject]) -> Health:
     if "Ready" in conditions:
         return CURRENT if _true(conditions, "Ready") else _in_progress(_text(conditions, "Ready"))

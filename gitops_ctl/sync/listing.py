@@ -13,6 +13,8 @@ from gitops_ctl.api.sync import Sync
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
 from gitops_ctl.documents.collection import DocumentSet
+from gitops_ctl.documents.problem import in_reading_order
+from gitops_ctl.documents.setrules import judge_set, without_echoes
 from gitops_ctl.kube.mapper import Discovery
 from gitops_ctl.sync.desired import UnitSpec, desired_state
 from gitops_ctl.sync.model import Desired, DesiredState, OwnerId
@@ -85,7 +87,7 @@ class Listing:
         unit = UnitSpec(
             self.owner_of(sync), sync.spec.target_namespace or "", sync.spec.on_document_error == "HoldUnit"
         )
-        documents = self._load(revision, sync.spec.path)
+        documents = _judged(self._load(revision, sync.spec.path), namespace=unit.target_namespace)
         return desired_state(
             documents, unit=unit, provenance=revision.provenance, is_namespaced=is_namespaced, known=known
         )
@@ -147,6 +149,14 @@ class Listing:
         """A Sync is gone."""
         self._states.pop(key, None)
         self._loading.pop(key, None)
+
+
+def _judged(documents: DocumentSet, *, namespace: str) -> DocumentSet:
+    """The set, with what the rules between documents say of it."""
+    said = [problem for problem in judge_set(documents.documents, namespace=namespace) if problem.is_error]
+    if not said:
+        return documents
+    return replace(documents, problems=in_reading_order([*without_echoes(documents.problems, said), *said]))
 
 
 def _cluster_of(sync: Sync) -> tuple[str, str, str]:

@@ -40,6 +40,10 @@ class Metrics:
         self.objects = Gauge(
             "gitops_ctl_objects", "Objects of all Syncs by their state.", ["state"], registry=self.registry
         )
+        self.drains = Gauge("gitops_ctl_drains", "Queues that are being drained.", registry=self.registry)
+        self.oldest_drain_seconds = Gauge(
+            "gitops_ctl_oldest_drain_seconds", "Age of the longest drain of a queue.", registry=self.registry
+        )
         self.loop_lag_seconds = Histogram(
             "gitops_ctl_event_loop_lag_seconds",
             "How much later than asked for a task of the manager was run.",

@@ -1,0 +1,72 @@
+"""Kinds whose objects must not exist for a moment as their document says (topology-scheduling.md, 1.4, D6).
+
+Such an object is created by two applies: the first, under another field manager, makes it safe, the second brings the document.
+Killed in between, the next pass finds the object present and applies the document.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gitops_ctl.core.ids import GroupKind
+from gitops_ctl.core.jsonvalue import JsonObject, objects_at, text_at
+from gitops_ctl.kube.answers import FieldConflict
+from gitops_ctl.sync.model import Desired
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """How objects of a kind come into being.
+
+    Attributes:
+        manager: field manager of the first apply; what it owns is never in a document.
+        applies: whether a document asks for this.
+        first: the body of the first apply.
+        give_back: the body that takes its fields back.
+    """
+
+    manager: str
+    applies: Callable[[JsonObject], bool]
+    first: Callable[[JsonObject], JsonObject]
+    give_back: Callable[[JsonObject], JsonObject]
+
+
+Send = Callable[[JsonObject, str], Awaitable[JsonObject]]
+"""Applies a body under a field manager, without force, and gives the object as it is then."""
+
+_CREATIONS: Final[dict[GroupKind, Creation]] = {}
+
+
+def register_creation(kind: GroupKind, creation: Creation) -> None:
+    """Give a kind its way of coming into being.
+
+    Raises:
+        ValueError: the kind has one.
+    """
+    if kind in _CREATIONS:
+        raise ValueError(f"{kind} has a way of being created")
+    _CREATIONS[kind] = creation
+
+
+def creation_of(desired: Desired) -> Creation | None:
+    """What has to come before the first apply of an object; None for most."""
+    found = _CREATIONS.get(desired.id.group_kind)
+    return found if found is not None and found.applies(desired.tree) else None
+
+
+async def make_safe(creation: Creation, desired: Desired, *, send: Send) -> None:
+    """The first of the two applies, for an object that was just seen to be absent.
+
+    Somebody else may have created it in between; then it stays theirs, and the document is applied as to any other object.
+
+    Raises:
+        GitopsError: the server does not take it.
+    """
+    try:
+        answer = await send(creation.first(desired.tree), creation.manager)
+    except FieldConflict:
+        return  # somebody holds these fields, so nothing of the body was taken
+    # A lost reply may hide that an earlier attempt created it: only fields of others show that somebody else did.
+    managers = {text_at(entry, "manager") for entry in objects_at(answer, "metadata", "managedFields")}
+    if managers - {creation.manager}:
+        await send(creation.give_back(desired.tree), creation.manager)
