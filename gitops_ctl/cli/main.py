@@ -32,7 +32,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("gitops_ctl.cli.demo:demo", "Show the main job on this machine, from signed commit to cluster."),
     "diff": ("gitops_ctl.cli.diff:diff", "Show what a checkout would change in the cluster."),
     "down": ("gitops_ctl.cli.up:down", "Stop the local system that `up` started."),
-    "events": ("gitops_ctl.cli.events:events", "Show what happened to sources, syncs, switches and proposals."),
+    "events": (
+        "gitops_ctl.cli.events:events",
+        "Show what happened to sources, syncs, switches, proposals and scheduling.",
+    ),
     "explain": (
         "gitops_ctl.cli.explain:explain",
         "Say where an object comes from, what a code means, or why a Node is scheduled so.",

@@ -35,3 +35,15 @@ async def test_events_of_switches_and_proposals_are_shown_beside_those_of_source
         "Proposal/lab/proposal",
         "TalosOperation/lab/talosoperation",
     ]
+
+
+async def test_events_of_queues_and_nodes_are_shown_when_they_are_our_own() -> None:
+    queue: JsonObject = {**about("ClusterQueue", "kueue.x-k8s.io/v1beta2"), "metadata": {"name": "epyc", "uid": "u"}}
+    async with direct_client(ApiServer(), component="tests", clock=SystemClock()) as client:
+        ours, others = EventRecorder(client, instance="tests"), EventRecorder(client, instance="k", controller="kueue")
+        ours.emit(queue, type="Warning", reason="DrainStuck", action="Test", note="n")
+        others.emit(queue, type="Normal", reason="Theirs", action="Test", note="n")
+        await ours.flush()
+        await others.flush()
+        found = await newest_events(client, namespace="", limit=50)
+    assert [(item["object"], item["reason"]) for item in found] == [("ClusterQueue/epyc", "DrainStuck")]
