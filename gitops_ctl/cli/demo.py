@@ -47,6 +47,18 @@ def cni(*, keep: bool, separate: bool) -> None:
     asyncio.run(switch_demo(say=_say, keep=keep, separate=separate))
 
 
+@demo.command()
+@_keep
+def topology(*, keep: bool) -> None:
+    """Write racks into an inventory in Git: labels, profiles and flavors follow, and a busy queue drains and switches.
+
+    Kubernetes, Node Feature Discovery and Kueue are real; nodes are simulated.
+    """
+    from gitops_ctl.cli.demotopology import topology_demo  # noqa: PLC0415 - most of it is not needed by the other demos
+
+    asyncio.run(topology_demo(say=_say, keep=keep))
+
+
 async def _demo(*, keep: bool) -> None:
     async with demo_world(say=_say) as world:
         story = Story(world)

@@ -8,8 +8,8 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,10 +24,10 @@ from gitops_ctl.cli.democnirepository import (
     first_commits,
     install_tenant,
 )
-from gitops_ctl.cli.demoworld import DemoWorld, alone
+from gitops_ctl.cli.demoworld import DemoWorld, alone, logs_kept
 from gitops_ctl.cli.installing import ADMISSION
 from gitops_ctl.core.clock import SystemClock
-from gitops_ctl.core.errors import GitopsError, TerminalError
+from gitops_ctl.core.errors import TerminalError
 from gitops_ctl.core.jsonvalue import JsonObject, objects_at, text_at
 from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.mapper import Mapper
@@ -161,21 +161,6 @@ async def _up(stack: AsyncExitStack, folder: Path, *, manager: bool, options: Op
     )
     with progress_for(sys.stderr) as progress:
         return await bring_up(request, progress=progress, clock=SystemClock())
-
-
-@contextmanager
-def logs_kept(home: Path) -> Iterator[None]:
-    """A failure names a folder with the logs of everything that ran."""
-    kept = home.with_name("demo-cni-logs")
-    shutil.rmtree(kept, ignore_errors=True)
-    try:
-        yield
-    except GitopsError as error:
-        for log in sorted(home.rglob("*.log")):
-            target = kept / "-".join(log.relative_to(home).parts)
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            shutil.copyfile(log, target)
-        raise TerminalError(error.message, code=error.code, subject=str(kept), hint=error.hint) from error
 
 
 async def _world(

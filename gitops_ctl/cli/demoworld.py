@@ -4,8 +4,8 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of, is_true
-from gitops_ctl.core.errors import BlockedError, TerminalError
+from gitops_ctl.core.errors import BlockedError, GitopsError, TerminalError
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, objects_at, text_at
 from gitops_ctl.documents.loader import load
 from gitops_ctl.kube.config import load_cluster
@@ -157,6 +157,21 @@ def alone(name: str) -> AbstractContextManager[None]:
     hint = "wait for its end, or end it with Ctrl-C where it runs"
     busy = BlockedError("another demo is running", code=ErrorCode.LOCAL_BUSY, subject=str(lock), hint=hint)
     return locked(lock, busy=busy)
+
+
+@contextmanager
+def logs_kept(home: Path) -> Iterator[None]:
+    """A failure names a folder with the logs of everything that ran."""
+    kept = home.with_name(f"{home.name}-logs")
+    shutil.rmtree(kept, ignore_errors=True)
+    try:
+        yield
+    except GitopsError as error:
+        for log in sorted(home.rglob("*.log")):
+            target = kept / "-".join(log.relative_to(home).parts)
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            shutil.copyfile(log, target)
+        raise TerminalError(error.message, code=error.code, subject=str(kept), hint=error.hint) from error
 
 
 def first_commits(workshop: Workshop, url: str) -> tuple[str, str]:

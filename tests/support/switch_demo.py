@@ -1,4 +1,4 @@
-"""Runs `gitops-ctl demo cni` as a person does, and looks at its processes and at everything that they say."""
+"""Runs `gitops-ctl demo cni` (or another demo) as a person does, and looks at its processes and at everything that they say."""
 
 import json
 import os
@@ -29,17 +29,18 @@ class Demo:
     folder: Path
     process: subprocess.Popen[str]
     output: Path
+    name: str = "cni"
 
     @property
     def home(self) -> Path:
-        return self.folder / "state" / "gitops-ctl" / "demo-cni"
+        return self.folder / "state" / "gitops-ctl" / f"demo-{self.name}"
 
     @property
     def told(self) -> str:
         return self.output.read_text(encoding="utf-8", errors="replace")
 
     def system(self, name: str) -> Any:
-        """What runs in one of its folders: `management` or `target`; empty while nothing does."""
+        """What runs in one of its folders, such as `management` or `target`; empty while nothing does."""
         with suppress(OSError, ValueError):
             return json.loads((self.home / name / "system.json").read_bytes())
         return {}
@@ -76,16 +77,16 @@ class Demo:
         return done.stdout
 
 
-def start_demo(folder: Path, *options: str) -> Demo:
-    """Start it, in a state folder of its own."""
+def start_demo(folder: Path, *options: str, name: str = "cni") -> Demo:
+    """Start the demo of that name, in a state folder of its own."""
     output = folder / "told.txt"
     environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
     with output.open("w") as stream:
-        argv = [sys.executable, "-m", "gitops_ctl", "demo", "cni", *options]
+        argv = [sys.executable, "-m", "gitops_ctl", "demo", name, *options]
         process = subprocess.Popen(
             argv, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, text=True
         )
-    return Demo(folder, process, output)
+    return Demo(folder, process, output, name)
 
 
 @dataclass

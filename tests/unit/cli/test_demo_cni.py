@@ -9,7 +9,8 @@ import pytest
 
 from gitops_ctl.cli.democni import cilium_values
 from gitops_ctl.cli.democnirepository import VALUES_FILE, Forge, example_machines, first_commits
-from gitops_ctl.cli.democniworld import cni_world, logs_kept
+from gitops_ctl.cli.democniworld import cni_world
+from gitops_ctl.cli.demoworld import logs_kept
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, TerminalError
 from gitops_ctl.local.gitea import GiteaFolder
