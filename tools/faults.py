@@ -42,7 +42,8 @@ def outcomes(report: str) -> tuple[set[str], set[str]]:
     good: set[str] = set()
     bad: set[str] = set()
     for case in ET.fromstring(report).iter("testcase"):
-        name = case.get("name", "").partition("[")[0]
+        # What follows the @ is the group of tests that stays on one worker.
+        name = case.get("name", "").partition("[")[0].partition("@")[0]
         (bad if _went_wrong(case) else good).add(name)
     return good - bad, bad
 
@@ -72,21 +73,8 @@ def summary(known: Catalogue, *, good: Iterable[str], bad: Iterable[str]) -> tup
 def _run_tests() -> tuple[set[str], set[str]]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-p",
-            "tools.fault_tests",
-            "-n",
-            "2",
-            "--dist",
-            "loadgroup",
-            "--no-loadscope-reorder",
-            "-m",
-            "not soak",
-            "-q",
-        ]
+        plugin = ["-p", "tools.fault_tests", "-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
+        command = [sys.executable, "-m", "pytest", *plugin, "-m", "not soak", "-q"]
         subprocess.run([*command, "--junit-xml", str(report)], cwd=ROOT, check=False)
         return outcomes(report.read_text())
 

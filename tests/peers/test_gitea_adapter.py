@@ -20,7 +20,7 @@ from tests.support.forge_gitea import Forge, described_by, forge_on, writes_of
 from tests.support.forge_openapi import Interface
 from tests.support.gitea import GiteaHandle
 
-pytestmark = [pytest.mark.peers, pytest.mark.xdist_group("gitea adapter")]
+pytestmark = pytest.mark.peers
 
 HEAD = "gitops-ctl/cni-fabric-3f1c9a52e07b6d84"
 MARK = "<!-- gitops-ctl:check -->"
