@@ -8,6 +8,7 @@ from base64 import b64encode
 
 import pytest
 
+from gitops_ctl.core.errors import Forbidden, Unavailable
 from gitops_ctl.scheduling.fetching import read_snapshot
 from gitops_ctl.scheduling.snapshot import LARGEST
 from gitops_ctl.scheduling.source_status import Failed
@@ -19,6 +20,7 @@ from tests.support.source_bench import HALL, NAMESPACE, REGION, STANDARD_ZONE, S
 TOKEN = "only-for-tests-4c1d"
 ROTATED = "only-for-tests-9e7f"
 HIDDEN = "a-word-of-the-answer"
+OFTEN = {"pollInterval": "10s", "timeout": "10s"}
 GOOD = answer(snapshot({"node-a": HALL}))
 
 
@@ -57,8 +59,8 @@ def reference(name: str):
 async def source(bench: SourceBench, url: str, name: str = "first", **changes):
     arm = {
         "url": url,
-        "pollInterval": "10s",
-        "timeout": "10s",
+        "pollInterval": "1m",
+        "timeout": "1m",
         "maxStaleness": "1m",
         "caBundleConfigMapRef": reference("ca"),
         "bearerTokenSecretRef": reference("token"),
@@ -74,7 +76,7 @@ def everything_said(bench: SourceBench) -> str:
 
 async def refused(bench: SourceBench, said: str):
     """One pass, whose failure says so."""
-    assert await bench.look() == 10.0
+    assert await bench.look() == 60.0
     assert bench.words() == {
         "Ready": "False WebhookReadFailed",
         "Valid": "False WebhookReadFailed",
@@ -87,7 +89,7 @@ async def refused(bench: SourceBench, said: str):
 
 
 async def test_case_44_a_bearer_token_over_a_private_authority_gives_the_snapshot(bench, service):
-    assert await bench.look() == 10.0
+    assert await bench.look() == 60.0
     assert (bench.labels, bench.words()["Ready"]) == ({"node-a": HALL}, "True Observed")
     [request] = service.requests
     assert request.startswith("GET /inventory?hall=7 HTTP/1.1\r\n")
@@ -225,6 +227,7 @@ async def test_case_55_exactly_one_credential_is_needed_also_at_run_time(names, 
 
 
 async def test_case_56_a_webhook_goes_stale_expires_and_recovers_by_itself(bench, service):
+    await source(bench, service.url, **OFTEN)
     assert await bench.look() == 10.0
     service.next = answer(HIDDEN, status="503 Service Unavailable")
     assert await bench.look(after=30) == 10.0
@@ -276,6 +279,7 @@ async def test_case_58_what_a_source_reads_wakes_it_and_nothing_else_does(bench)
 @pytest.mark.parametrize("bad", ["an unknown node", "another standard zone"])
 async def test_case_59_invalid_content_keeps_the_last_revision_until_it_expires(bad, bench, service):
     levels = (STANDARD_ZONE, REGION)
+    await source(bench, service.url, **OFTEN)
     await bench.client.patch_merge("/api/v1/nodes/node-a", {"metadata": {"labels": {STANDARD_ZONE: "z1"}}})
     await bench.client.patch_merge(SOURCE.path(name="first"), {"spec": {"levels": list(levels)}})
     good = answer(snapshot({"node-a": {STANDARD_ZONE: "z1", REGION: "north"}}))
@@ -301,3 +305,51 @@ async def test_case_59_invalid_content_keeps_the_last_revision_until_it_expires(
 async def test_a_body_that_is_no_snapshot_is_a_failed_read_and_quotes_nothing(bench, service):
     service.next = answer(f"{HIDDEN}: [")
     await refused(bench, "rule 1")
+
+
+async def test_what_the_manager_may_not_read_is_a_failure_that_names_it(bench, service, monkeypatch):
+    asked = bench.client.get
+
+    async def get(path, **options):
+        if "/secrets/" in path:
+            raise Forbidden("secrets is forbidden")
+        return await asked(path, **options)
+
+    monkeypatch.setattr(bench.client, "get", get)
+    await refused(bench, f"Secret {NAMESPACE}/token cannot be read: Forbidden")
+    assert service.requests == []
+
+
+async def test_an_api_server_that_does_not_give_the_token_is_asked_again_soon(bench, service, monkeypatch):
+    asked = bench.client.get
+
+    async def get(path, **options):
+        if "/secrets/" in path:
+            raise Unavailable("no answer")
+        return await asked(path, **options)
+
+    monkeypatch.setattr(bench.client, "get", get)
+    with pytest.raises(Unavailable):
+        await bench.look()
+    assert (bench.status(), service.requests) == ({}, [])
+
+
+@pytest.mark.parametrize("text", [None, " ", "no certificate"])
+async def test_a_bundle_that_is_none_is_a_failure(text, bench, service):
+    await bench.config_map(text, "ca", "ca.crt")
+    await refused(bench, "does not exist" if text is None else "no ca.crt" if not text.strip() else "CA bundle")
+    assert service.requests == []
+
+
+async def test_a_token_that_is_no_text_is_a_failure(bench, service):
+    tree = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "data": {"token": "/w=="}}
+    path = f"/api/v1/namespaces/{NAMESPACE}/secrets/token"
+    await bench.client.apply(path, tree, manager="tests", force=True)
+    await refused(bench, "is no text")
+
+
+async def test_half_a_client_certificate_is_a_failure(bench, service, authority):
+    await secret(bench, "client", **{"tls.crt": authority.issue("gitops-ctl")[0]})
+    mutual = {"bearerTokenSecretRef": None, "tlsClientCertificateSecretRef": reference("client")}
+    await source(bench, service.url, **mutual)
+    await refused(bench, "tls.key missing")
