@@ -28,13 +28,15 @@ from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.errors import BlockedError, GitopsError, NotFound, TerminalError
 from gitops_ctl.core.ids import GroupKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, text_at
-from gitops_ctl.documents.holds import HoldQuestion, hold_of
+from gitops_ctl.documents.identity import uncommitted
+from gitops_ctl.documents.shape import Flaw
 from gitops_ctl.kube.answers import FieldConflict, KindNotServed, NamespaceMissing, ServerRefused
 from gitops_ctl.kube.mapper import Discovery
 from gitops_ctl.sync.apply import encoded_body
 from gitops_ctl.sync.cluster import LiveCluster
 from gitops_ctl.sync.digestview import our_fields, view_of
 from gitops_ctl.sync.fieldpath import owns
+from gitops_ctl.sync.holding import judged
 from gitops_ctl.sync.listing import Listing
 from gitops_ctl.sync.model import UNSEEN, Desired, DesiredState, Entry, Mode, OwnerId, Seen
 from gitops_ctl.sync.prune import PruneFacts, PruneSpec, Survivors, candidates, guard, survivors
@@ -159,12 +161,18 @@ class _Comparing:
         cluster, account = self._question.cluster, self._question.account
         path = (await cluster.mapper.resource(desired.gvk)).path(desired.id.namespace, desired.id.name)
         live = await cluster.client.find(path, account=account)
-        if live is not None:
-            waits = await self._stranger(desired, live) or _by_rule(desired, live)
-            if waits is not None:
-                return waits
-            if desired.mode is Mode.IF_NOT_PRESENT:
-                return item_of(desired, Action.SAME)
+        waits = await self._stranger(desired, live) if live is not None else None
+        found = judged(desired, live=live, introducer=uncommitted(cluster.client.clock.wall()))
+        if waits is not None:
+            return waits
+        if isinstance(found, Flaw):
+            return _held(desired, found.code, found.message)
+        if live is not None and desired.mode is Mode.IF_NOT_PRESENT:
+            return item_of(desired, Action.SAME)
+        return await self._answered(found, live, path)
+
+    async def _answered(self, desired: Desired, live: JsonObject | None, path: str) -> Item:
+        """The item by the server's answer to a dry run."""
         try:
             return compared_item(desired, live, await self._dry_run(path, desired))
         except FieldConflict as error:
@@ -269,12 +277,6 @@ def _removed(found: Survivors, *, blocked: str) -> Iterable[Item]:
 
 def _gone(name: ObjectId, action: Action, message: str = "") -> Item:
     return Item(name, action, message=message)
-
-
-def _by_rule(desired: Desired, live: JsonObject) -> Item | None:
-    """The item of an object that a rule of its domain holds; nobody is known to have introduced anything in a checkout."""
-    flaw = hold_of(HoldQuestion(desired.tree, live))
-    return _held(desired, flaw.code, flaw.message) if flaw is not None else None
 
 
 def _held(desired: Desired, code: ErrorCode, message: str) -> Item:

@@ -95,25 +95,34 @@ async def compared(wish: Wish) -> Comparison:
         GitopsError: one of them cannot be read.
     """
     async with connected(wish.target) as client:
-        syncs = await _syncs(client, namespace=wish.target.namespace)
-        sync = _chosen(syncs, wish)
-        system = await client.get("/api/v1/namespaces/kube-system")
-        revision = checkout_revision(NamespacedName(sync.metadata.namespace, sync.spec.source_ref.name))
-        revisions = AcceptedRevisions()
-        revisions.publish(revision)
-        listing = Listing(
-            revisions=revisions,
-            load=CheckedLoader(reader_of(wish.directory, revision=wish.revision)),
-            cluster_uid=text_at(system, "metadata", "uid"),
-            syncs=lambda: syncs,
-            recorded=lambda other: recorded_of(client, other, owner=listing.owner_of(other)),
-        )
-        unit = Unit(sync.metadata.namespace, sync.metadata.name, sync.metadata.uid, listing.owner_of(sync))
-        record = await InventoryStore(client, unit).load()
-        async with Clusters(client, on_change=lambda _owner, _item: None) as clusters:
-            cluster = await clusters.of(sync)
-            account = account_of(sync) if wish.as_sync else None
-            return await compare(Question(sync, cluster, listing, revision, record.entries, account))
+        return await compared_by(client, wish)
+
+
+async def compared_by(client: KubeClient, wish: Wish) -> Comparison:
+    """The same by a client that is there already; the namespace is that of the target.
+
+    Raises:
+        GitopsError: something cannot be read.
+    """
+    syncs = await _syncs(client, namespace=wish.target.namespace)
+    sync = _chosen(syncs, wish)
+    system = await client.get("/api/v1/namespaces/kube-system")
+    revision = checkout_revision(NamespacedName(sync.metadata.namespace, sync.spec.source_ref.name))
+    revisions = AcceptedRevisions()
+    revisions.publish(revision)
+    listing = Listing(
+        revisions=revisions,
+        load=CheckedLoader(reader_of(wish.directory, revision=wish.revision)),
+        cluster_uid=text_at(system, "metadata", "uid"),
+        syncs=lambda: syncs,
+        recorded=lambda other: recorded_of(client, other, owner=listing.owner_of(other)),
+    )
+    unit = Unit(sync.metadata.namespace, sync.metadata.name, sync.metadata.uid, listing.owner_of(sync))
+    record = await InventoryStore(client, unit).load()
+    async with Clusters(client, on_change=lambda _owner, _item: None) as clusters:
+        cluster = await clusters.of(sync)
+        account = account_of(sync) if wish.as_sync else None
+        return await compare(Question(sync, cluster, listing, revision, record.entries, account))
 
 
 async def _syncs(client: KubeClient, *, namespace: str) -> list[Sync]:

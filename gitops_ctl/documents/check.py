@@ -14,6 +14,7 @@ from gitops_ctl.core.ids import GroupKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.documents.holds import HoldQuestion, hold_of
+from gitops_ctl.documents.identity import fill_identity, has_identity, uncommitted
 from gitops_ctl.documents.loader import Document
 from gitops_ctl.documents.ours import check_ours
 from gitops_ctl.documents.problem import Problem, in_reading_order
@@ -43,6 +44,7 @@ class Checker:
 
     def check(self, document: Document, *, before: JsonObject | None = None) -> list[Problem]:
         """Everything that is wrong in one document; `before` is its accepted version."""
+        document = _with_names(document, before=before)
         found = self.catalog.check(document)
         if not any(problem.is_error for problem in found):
             found.extend(document.problem(flaw) for flaw in check_ours(document))
@@ -56,6 +58,14 @@ class Checker:
             flaws = self.policies.judge(document, resource=resource, before=before)
             found.extend(document.problem(flaw) for flaw in flaws)
         return found
+
+
+def _with_names(document: Document, *, before: JsonObject | None) -> Document:
+    """The document as a Sync completes it: with names of people that Git leaves out."""
+    if not has_identity(document.id.group_kind):
+        return document
+    filled = fill_identity(document.tree, provenance=uncommitted(), live=before)
+    return document if isinstance(filled, Flaw) else replace(document, tree=filled)
 
 
 def check_set(

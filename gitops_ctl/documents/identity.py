@@ -3,12 +3,14 @@
 They are filled before schema, CEL and any dry run, from whoever introduced the block that they stand in, so that each pass gives
 the same document.  A written name must be the introducer's; a written time is kept and not compared.  What the cluster has
 stored already stays for the life of the object, or as long as the value at `while_same` does.  Decisions about time never use
-these values.  The kinds that have such members are registered here: pure data, known before their controllers are.
+these values.  A checkout has no introducer yet: there `uncommitted` gives what stands for whoever will sign, so that nothing is
+called missing or different that a Sync fills in.  The kinds that have such members are registered here: pure data, known before
+their controllers are.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, Protocol, TypeAlias
 
 from gitops_ctl.core.clock import to_rfc3339
@@ -34,6 +36,27 @@ class Introducer(Protocol):
 
 IntroducerOf: TypeAlias = Callable[[str], Introducer | None]
 """From the JSON pointer of a block to its introducer; None when nobody introduced it since the pinned root."""
+
+
+TO_COME: Final = "gitops-ctl:whoever-signs-this"
+"""The name in a checkout that stands for the person who will sign; no person can have it, it is never sent to be stored."""
+
+_LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Whoever:
+    """Signs what is no commit yet: any name that is written may be theirs."""
+
+    at: datetime
+    kubernetes_user: str = TO_COME
+    commit: str = ""
+
+
+def uncommitted(at: datetime = _LONG_AGO) -> IntroducerOf:
+    """The introducer of every block in a checkout; `at` is the time that is filled in where none is known."""
+    whoever = _Whoever(at)
+    return lambda _pointer: whoever
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +112,7 @@ def fill_identity(tree: JsonObject, *, provenance: IntroducerOf, live: JsonObjec
 
     Args:
         tree: the document as it is in Git; it stays as it is.
-        provenance: who introduced a block.
+        provenance: who introduced a block; `uncommitted()` for a checkout, where a written name is no mismatch.
         live: the object in the cluster, None when there is none.
     """
     taught = _REGISTRY.get(GroupVersionKind.of(tree).group_kind)
@@ -134,7 +157,11 @@ def _filled(
 ) -> JsonObject | Flaw:
     written = block.get(member.name)
     kept = stored.get(member.name) if stored is not None else None
-    wanted = by.kubernetes_user if by is not None else kept
+    if isinstance(by, _Whoever):
+        wanted = kept if kept is not None else (written or by.kubernetes_user)
+        written = None
+    else:
+        wanted = by.kubernetes_user if by is not None else kept
     pointer = f"{member.block}/{member.name}"
     if wanted is None:
         return Flaw(

@@ -12,7 +12,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import GitopsError, TransientError
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.holds import HoldQuestion, has_rules, hold_of
-from gitops_ctl.documents.identity import fill_identity, historic_flaw
+from gitops_ctl.documents.identity import IntroducerOf, fill_identity, historic_flaw
 from gitops_ctl.documents.shape import Flaw
 from gitops_ctl.kube.answers import KindNotServed, NamespaceMissing
 from gitops_ctl.sync.apply import Target
@@ -66,15 +66,18 @@ def with_names(desired: Desired, *, live: JsonObject | None) -> Desired:
     return desired if isinstance(filled, Flaw) or filled is desired.tree else replace(desired, tree=filled)
 
 
-def judged(desired: Desired, *, live: JsonObject | None) -> Desired | Flaw:
-    """The object with the names that Git leaves out, or why it stays as it is."""
+def judged(desired: Desired, *, live: JsonObject | None, introducer: IntroducerOf | None = None) -> Desired | Flaw:
+    """The object with the names that Git leaves out, or why it stays as it is.
+
+    `introducer` takes the place of signed history where there is none; then nobody is asked who stands behind a field.
+    """
     flaw = historic_flaw(desired.tree, live=live)
     if flaw is not None:
         return flaw
-    filled = fill_identity(desired.tree, provenance=desired.standing.of, live=live)
+    filled = fill_identity(desired.tree, provenance=introducer or desired.standing.of, live=live)
     if isinstance(filled, Flaw):
         return filled
-    flaw = hold_of(HoldQuestion(filled, live, desired.standing))
+    flaw = hold_of(HoldQuestion(filled, live, desired.standing if introducer is None else None))
     if flaw is not None:
         return flaw
     return desired if filled is desired.tree else replace(desired, tree=filled)

@@ -1,11 +1,13 @@
 """All checks together, over a set: order of findings, references, circles, the source of the set."""
 
 import pytest
+import yaml
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import NamespacedName, ObjectId
 from gitops_ctl.documents.check import check_set
 from gitops_ctl.documents.index import load_directory
+from gitops_ctl.documents.loader import load
 from gitops_ctl.documents.schema import SchemaCatalog
 from tests.support.documents import codes, config_map
 
@@ -154,3 +156,31 @@ def test_a_source_may_not_be_declared_by_what_comes_from_it(check):
         ObjectId("gitops-ctl.dev", "GitSource", "net", "main"),
     )
     assert check({"a.yaml": source}, own_source=NamespacedName("net", "other")) == ()
+
+
+def rollout_kind(*, required):
+    plan = {"type": "object", "required": required, "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"plan": plan}}}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "iosxesoftwarerollouts.ops.cisco.vk"},
+        "spec": {
+            "group": "ops.cisco.vk",
+            "scope": "Namespaced",
+            "names": {"kind": "IOSXESoftwareRollout", "plural": "iosxesoftwarerollouts"},
+            "versions": [
+                {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}},
+            ],
+        },
+    }
+
+
+def test_names_that_a_sync_fills_in_are_not_called_missing(tmp_path):
+    document = "apiVersion: ops.cisco.vk/v1alpha1\nkind: IOSXESoftwareRollout\nmetadata: {name: r, namespace: a}\n"
+    (tmp_path / "r.yaml").write_text(document + "spec: {plan: {}}\n")
+    documents = load_directory(tmp_path)
+    for required, wanted in ((["requestedBy", "requestedAt"], []), (["image"], [ErrorCode.SCHEMA])):
+        crd = yaml.safe_dump(rollout_kind(required=required)).encode()
+        catalog = SchemaCatalog(crds=load(crd, file="crd.yaml").documents)
+        assert codes(check_set(documents, catalog=catalog)) == wanted

@@ -9,12 +9,14 @@ import pytest
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupKind
 from gitops_ctl.documents.identity import (
+    TO_COME,
     IdentityMember,
     Introducer,
     fill_identity,
     has_identity,
     historic_flaw,
     register_identity,
+    uncommitted,
 )
 from gitops_ctl.documents.shape import Flaw
 
@@ -125,6 +127,21 @@ def test_other_kinds_are_left_alone() -> None:
     assert fill_identity(tree, provenance=by(), live=None) is tree
     assert has_identity(GroupKind("ops.cisco.vk", "IOSXESoftwareRollout"))
     assert not has_identity(GroupKind("", "ConfigMap"))
+
+
+def uncommitted_plan(tree: Any, *, live: Any = None) -> Any:
+    found = fill_identity(tree, provenance=uncommitted(datetime(2026, 12, 2, tzinfo=UTC)), live=live)
+    assert not isinstance(found, Flaw)
+    return found["spec"]["plan"]
+
+
+def test_in_a_checkout_a_name_is_what_the_cluster_stores_else_what_is_written_else_whoever_will_sign() -> None:
+    stored = {"requestedBy": "ann@example.net", "requestedAt": "2019-01-01T00:00:00Z"}
+    written = {"requestedBy": "bob@example.net", "requestedAt": "2020-01-01T00:00:00Z"}
+    assert uncommitted_plan(rollout(plan={}), live=rollout(plan=stored)) == stored
+    assert uncommitted_plan(rollout(plan=written), live=rollout(plan=stored)) == stored
+    assert uncommitted_plan(rollout(plan=written)) == written
+    assert uncommitted_plan(rollout(plan={})) == {"requestedBy": TO_COME, "requestedAt": "2026-12-02T00:00:00Z"}
 
 
 def test_a_kind_is_taught_once() -> None:

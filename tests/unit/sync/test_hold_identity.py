@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from gitops_ctl.cli.comparison import Action, Item
+from gitops_ctl.cli.connection import Target
+from gitops_ctl.cli.diff import Wish, compared_by
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.trust.provenance import Introduced
@@ -123,3 +126,27 @@ async def test_a_name_that_was_filled_in_is_no_drift(site: Bench):
 
     (drift,) = await until(reported, what="the drift is reported")
     assert drift["pointers"] == ["/spec/plan/batch"]
+
+
+async def what_diff_says(site: Bench) -> Item:
+    site.repo.git("checkout", "-q", "--force", "main")
+    target = Target(None, None, site.namespace)
+    found = await compared_by(site.admin, Wish(target, "site", site.repo.path, "", as_sync=False))
+    (item,) = [item for item in found.items if item.object.name == "spring"]
+    return item
+
+
+async def test_diff_shows_no_difference_in_names_that_a_sync_fills_in(site: Bench):
+    introduced(site, "/spec/plan", "network-author@example.net", verb="plan")
+    site.push({"spring.yaml": rollout(site, plan={"batch": 2})})
+    await site.until_ready()
+    assert (await what_diff_says(site)).action is Action.SAME
+    site.repo.commit({"spring.yaml": rollout(site, plan={"batch": 3})})
+    changed = await what_diff_says(site)
+    assert [(change.pointer, change.live, change.wanted) for change in changed.changes] == [("/spec/plan/batch", 2, 3)]
+
+
+async def test_diff_calls_an_approval_of_an_absent_object_history_as_a_sync_does(site: Bench):
+    site.push({"spring.yaml": rollout(site, plan={"batch": 2}, approval={"planHash": "a"})})
+    item = await what_diff_says(site)
+    assert (item.action, item.reason) == (Action.HELD, "HistoricRollout")
