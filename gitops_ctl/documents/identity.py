@@ -157,11 +157,11 @@ def _filled(
 ) -> JsonObject | Flaw:
     written = block.get(member.name)
     kept = stored.get(member.name) if stored is not None else None
-    if isinstance(by, _Whoever):
-        wanted = kept if kept is not None else (written or by.kubernetes_user)
-        written = None
-    else:
-        wanted = by.kubernetes_user if by is not None else kept
+    wanted: JsonValue = by.kubernetes_user if by is not None else kept
+    if isinstance(by, _Whoever) and written is not None:
+        wanted = written
+    elif isinstance(by, _Whoever) and kept is not None:
+        wanted = kept
     pointer = f"{member.block}/{member.name}"
     if wanted is None:
         return Flaw(
