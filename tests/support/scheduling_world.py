@@ -7,7 +7,8 @@ ran it takes its reservation away, unless `clings` is set.
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from gitops_ctl.kube.transport import WRITE_VERBS, KubeClient
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.queue_documents import carried, first_apply
 from gitops_ctl.scheduling.room import SchedulingRoom
-from tests.doubles.apiserver.api import ApiServer
+from tests.doubles.apiserver.api import ApiServer, Snapshot
 from tests.doubles.apiserver.direct import Side, direct_client
+from tests.doubles.apiserver.request import Request
 from tests.doubles.kueue import KueueStandIn
 from tests.doubles.nfd import NfdStandIn
-from tests.doubles.peer_crds import kueue_crds, nfd_crds
+from tests.doubles.peer_crds import install, kueue_crds, nfd_crds
 from tests.support.kueue import BASE, eviction_finished, local_queue, workload
 from tests.support.simulation_loop import LoopClock, run_virtually
 
@@ -72,6 +74,7 @@ class World:
     def __init__(self, *, kueue: bool = True, nfd: bool = True) -> None:
         self.clock = LoopClock()
         self.api = ApiServer(now=self.clock.wall, lag=0)
+        self.api.restore(_prepared(kueue=kueue, nfd=nfd))
         self.kueue, self.nfd = KueueStandIn(self.api), NfdStandIn(self.api)
         self.warnings: list[tuple[str, str, str]] = []
         self.writes: list[Call] = []
@@ -80,19 +83,12 @@ class World:
         self.room: SchedulingRoom | None = None
         self._running: asyncio.Task[None] | None = None
         self._client: KubeClient | None = None
-        self._install = [yaml.safe_load(SOURCE_CRD.read_text())]
-        self._install += kueue_crds() if kueue else []
-        self._install += nfd_crds() if nfd else []
 
     @contextlib.asynccontextmanager
     async def living(self) -> AsyncIterator["World"]:
         """With Kueue and NFD at work; whatever runs at the end is stopped."""
         self.admin = direct_client(self.api, component="admin", clock=self.clock)
         async with self.admin:
-            for tree in self._install:
-                await self.put(tree)
-            for name in ("gpustack-system", "team"):
-                await self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
             others = [
                 asyncio.create_task(self.kueue.run(self.clock)),
                 asyncio.create_task(self.nfd.run(self.clock)),
@@ -186,7 +182,7 @@ class World:
                 "apiVersion": "worker.gpustack.ai/v1alpha1",
                 "kind": "TopologySource",
                 "metadata": {"name": name},
-                "spec": {"nodeSelector": {}, "levels": list(levels), "nodeLabels": {}, **spec},
+                "spec": {"nodeSelector": {}, "levels": list(levels), **(spec or {"nodeLabels": {}})},
             }
         )
 
@@ -276,6 +272,17 @@ class World:
 
         await self.until(holds, what=f"TopologyReady of {queue} is {text}")
 
+    async def until_serves(self, quotas: Mapping[str, str], queue: str = "cpu") -> None:
+        """Wait until the queue is open with these quotas."""
+
+        async def holds() -> bool:
+            marks = await self.marks(queue)
+            is_open = marks["policy"] == "None" and "migration-phase" not in marks
+            return is_open and await self.quotas(queue) == quotas
+
+        await self.until(holds, what=f"the queue serves {quotas}")
+        await self.until_condition("True/Ready", queue)
+
     async def at_rest(self, seconds: float = 120.0) -> list[Call]:
         """What the room writes from now on."""
         before = len(self.writes)
@@ -300,6 +307,21 @@ class World:
         return await self.admin.find(f"{CRDS}/workloads.kueue.x-k8s.io") is not None
 
 
+@cache
+def _prepared(*, kueue: bool, nfd: bool) -> Snapshot:
+    """A server with the definitions and two namespaces; made once."""
+    api = ApiServer(lag=0)
+    own = yaml.load(SOURCE_CRD.read_text(), yaml.CSafeLoader)
+    install(api, [own, *(kueue_crds() if kueue else []), *(nfd_crds() if nfd else [])])
+    for name in ("gpustack-system", "team"):
+        body = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}).encode()
+        assert (
+            api.handle(Request("POST", "/api/v1/namespaces", {}, {"content-type": "application/json"}, body)).code
+            == 201
+        )
+    return api.snapshot()
+
+
 def path_of(tree: Tree) -> str:
     """Where an object of a test lies."""
     plurals = {"Topology": "topologies"}
@@ -319,3 +341,18 @@ def in_world(story: Callable[[World], Coroutine[Any, Any, None]], **more: Any) -
             await story(world)
 
     run_virtually(run())
+
+
+async def hall(world: World, *levels: str, options: Options | None = None) -> None:
+    """Four Nodes in two zones, a source over their labels, a queue, and the room at work until the queue serves."""
+    for number, zone in enumerate(("a", "a", "b", "b"), start=1):
+        await world.node(f"n{number}", region="north", zone=zone)
+    await world.source(*(levels or (REGION, ZONE)))
+    await world.queue()
+    await world.start(options)
+
+    async def is_open() -> bool:
+        return (await world.condition()).startswith("True/Ready") and (await world.marks())["policy"] == "None"
+
+    with contextlib.suppress(AssertionError):
+        await world.until(is_open, what="the queue is open", timeout_s=60.0)

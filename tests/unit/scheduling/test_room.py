@@ -1,34 +1,33 @@
 """The whole chain in one room: labels, profiles, Topologies, flavors and plans (topology-scheduling.md, 2, 6 and 7)."""
 
+import yaml
+
 from tests.support.scheduling_world import (
+    CPU,
+    FLAVORS,
+    GPU,
+    HOSTNAME_ONLY,
+    NODES,
+    POOL,
+    PROFILE,
+    QUEUES,
+    RACK,
+    RACKED,
     REGION,
+    SOURCES,
     TOPOLOGIES,
     ZONE,
     ZONED,
     World,
     flavor_name,
+    hall,
     in_world,
 )
-
-
-async def hall(world: World) -> None:
-    """Four Nodes in two zones, a source, a queue, and the room at work."""
-    for number, zone in enumerate(("a", "a", "b", "b"), start=1):
-        await world.node(f"n{number}", region="north", zone=zone)
-    await world.source(REGION, ZONE)
-    await world.queue()
-    await world.start()
-    await world.until_condition("True/Ready")
 
 
 def test_labels_become_profiles_topologies_flavors_and_an_open_queue() -> None:
     async def story(world: World) -> None:
         await hall(world)
-
-        async def is_open() -> bool:
-            return (await world.marks())["policy"] == "None"
-
-        await world.until(is_open, what="the queue is released")
         assert [await world.profile(f"n{number}") for number in (1, 2, 3, 4)] == [ZONED] * 4
         topology = await world.get(f"{TOPOLOGIES}/gpustack-{ZONED}")
         assert [level["nodeLabel"] for level in topology["spec"]["levels"]] == [REGION, ZONE, "kubernetes.io/hostname"]
@@ -37,3 +36,236 @@ def test_labels_become_profiles_topologies_flavors_and_an_open_queue() -> None:
         assert world.warnings == []
 
     in_world(story)
+
+
+def test_promise_08_a_room_at_rest_writes_nothing() -> None:
+    async def story(world: World) -> None:
+        await hall(world)
+        await world.workload("w1")
+        await world.clock.sleep(60.0)
+        assert await world.at_rest(600.0) == []
+        reads = len(world.api.audit)
+        await world.clock.sleep(120.0)
+        asked = [entry for entry in world.api.audit[reads:] if "manager" in entry.user_agent and entry.verb != "watch"]
+        assert asked == []
+
+    in_world(story)
+
+
+def test_the_profile_is_one_label_by_server_side_apply() -> None:
+    async def story(world: World) -> None:
+        await hall(world)
+        node = await world.get(f"{NODES}/n1")
+        [entry] = [each for each in node["metadata"]["managedFields"] if each["manager"] == "gitops-ctl-scheduling"]
+        assert entry["operation"] == "Apply"
+        assert entry["fieldsV1"] == {"f:metadata": {"f:labels": {f"f:{PROFILE}": {}}}}
+        assert {call.path for call in world.writes if "/nodes/" in call.path} == {f"{NODES}/n{n}" for n in (1, 2, 3, 4)}
+
+    in_world(story)
+
+
+def test_a_node_that_is_new_joins_and_one_that_goes_leaves_in_place() -> None:
+    async def story(world: World) -> None:
+        await hall(world)
+        await world.node("n5", region="north", zone="b")
+
+        async def has(quota: str) -> bool:
+            return await world.quotas() == {flavor_name(ZONED): quota} and (await world.marks())["policy"] == "None"
+
+        await world.until(lambda: has("20"), what="the new Node counts")
+        await world.admin.delete(f"{NODES}/n1")
+        await world.until(lambda: has("16"), what="the Node that went does not count")
+        assert "migration-phase" not in await world.marks()
+
+    in_world(story)
+
+
+def test_a_missing_finer_level_is_a_shorter_profile_and_a_flavor_of_its_own() -> None:
+    async def story(world: World) -> None:
+        await world.node("n0", region="north", zone="a", rack="r1")
+        await hall(world, REGION, ZONE, RACK)
+        assert await world.profile("n0") == RACKED
+        assert await world.quotas() == {flavor_name(ZONED): "16", flavor_name(RACKED): "4"}
+        assert set(await world.names(TOPOLOGIES)) >= {f"gpustack-{ZONED}", f"gpustack-{RACKED}"}
+
+    in_world(story)
+
+
+def test_a_source_that_is_not_ready_leaves_the_host_name() -> None:
+    async def story(world: World) -> None:
+        await world.node("n0", region="north", zone="a", rack="r1")
+        await world.node("n9", region="north", zone="b", rack="r1")  # one rack in two zones is no tree
+        await world.source(REGION, ZONE, RACK)
+        await world.start()
+        await world.clock.sleep(30.0)
+        assert [await world.profile(name) for name in ("n0", "n9")] == [HOSTNAME_ONLY] * 2
+
+    in_world(story)
+
+
+def test_two_ready_sources_are_one_too_many() -> None:
+    async def story(world: World) -> None:
+        await hall(world)
+        await world.source(REGION, name="second")
+
+        async def is_plain() -> bool:
+            return await world.profile("n1") == HOSTNAME_ONLY
+
+        await world.until(is_plain, what="no tree is invented")
+        await world.admin.delete(f"{SOURCES}/second")
+
+        async def is_back() -> bool:
+            return await world.profile("n1") == ZONED
+
+        await world.until(is_back, what="the profile is back")
+
+    in_world(story)
+
+
+def test_a_source_that_is_stale_keeps_the_profile_and_its_status_wakes_no_node() -> None:
+    async def story(world: World) -> None:
+        await world.put(snapshot({"n1": {REGION: "north", ZONE: "a"}}))
+        await world.node("n1")
+        await world.source(REGION, ZONE, configMap=reference("5m"))
+        await world.start()
+
+        async def is_zoned() -> bool:
+            return await world.profile("n1") == ZONED
+
+        await world.until(is_zoned, what="NFD projects the labels, and the profile follows")
+        await world.admin.delete("/api/v1/namespaces/gpustack-system/configmaps/hall")
+        await world.clock.sleep(60.0)
+        tree = await world.get(f"{SOURCES}/hall")
+        assert {each["reason"] for each in tree["status"]["conditions"] if each["type"] == "Ready"} == {"Stale"}
+        assert await world.profile("n1") == ZONED
+        await world.clock.sleep(300.0)
+        assert await world.profile("n1") == HOSTNAME_ONLY
+
+    in_world(story)
+
+
+def test_a_topology_with_other_levels_is_told_and_leaves_the_node_untouched() -> None:
+    async def story(world: World) -> None:
+        name = f"gpustack-{ZONED}"
+        wrong = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": name}}
+        await world.put({**wrong, "spec": {"levels": [{"nodeLabel": ZONE}]}})
+        await world.node("n1", region="north", zone="a")
+        await world.source(REGION, ZONE)
+        await world.start()
+        await world.clock.sleep(200.0)
+        assert await world.profile("n1") == HOSTNAME_ONLY
+        drifts = [warning for warning in world.warnings if warning[0] == "TopologyDrift"]
+        assert [(reason, about) for reason, about, _ in drifts] == [("TopologyDrift", name)]
+        assert "immutable level drift" in drifts[0][2]
+        await world.admin.delete(f"{TOPOLOGIES}/{name}")
+
+        async def is_zoned() -> bool:
+            return await world.profile("n1") == ZONED
+
+        await world.until(is_zoned, what="the right Topology is made, and the label follows", timeout_s=70.0)
+
+    in_world(story)
+
+
+def test_a_topology_that_is_deleted_while_a_node_has_its_profile_is_made_again() -> None:
+    async def story(world: World) -> None:
+        await world.node("n1", region="north", zone="a")
+        await world.source(REGION, ZONE)
+        await world.start()
+
+        async def is_there() -> bool:
+            return f"gpustack-{ZONED}" in await world.names(TOPOLOGIES)
+
+        await world.until(is_there, what="the Topology")
+        before = await world.get(f"{TOPOLOGIES}/gpustack-{ZONED}")
+        await world.clock.sleep(30.0)
+        await world.admin.patch_merge(f"{TOPOLOGIES}/gpustack-{ZONED}", {"metadata": {"finalizers": None}})
+        await world.admin.delete(f"{TOPOLOGIES}/gpustack-{ZONED}")
+
+        async def is_another() -> bool:
+            tree = await world.get(f"{TOPOLOGIES}/gpustack-{ZONED}")
+            return bool(tree) and tree["metadata"]["uid"] != before["metadata"]["uid"]
+
+        await world.until(is_another, what="the Topology is made again")
+        assert (await world.get(f"{TOPOLOGIES}/gpustack-{ZONED}"))["spec"] == before["spec"]
+
+    in_world(story)
+
+
+def test_accelerators_have_a_flavor_and_a_queue_of_their_own() -> None:
+    async def story(world: World) -> None:
+        await world.node("g1", region="north", zone="a")
+        gpus = {GPU: "true", f"{GPU}.count": "8", "feature.gpustack.ai/acceleratable": "true"}
+        await world.admin.patch_merge(f"{NODES}/g1", {"metadata": {"labels": gpus}})
+        await world.queue("gpu", labels={**POOL, "feature.gpustack.ai/acceleratable": "true", GPU: "true"})
+        await hall(world)
+        await world.until_condition("True/Ready", "gpu")
+        assert await world.quotas() == {flavor_name(ZONED): "20"}
+        assert await world.quotas("gpu") == {f"gpustack--amd-25--nvidia-a10g-linux-amd64-8d-{ZONED}": "12800000"}
+
+    in_world(story)
+
+
+def test_a_drift_of_a_flavor_is_repaired_where_it_may_change_and_told_where_it_may_not() -> None:
+    async def story(world: World) -> None:
+        await hall(world)
+        path = f"{FLAVORS}/{flavor_name(ZONED)}"
+        edit = {"labels": {f"{CPU}.capacity": "99"}, "annotations": {"note.gpustack.ai/product": "x", "mine": "y"}}
+        await world.admin.patch_merge(path, {"metadata": edit})
+
+        async def is_repaired() -> bool:
+            metadata = (await world.get(path))["metadata"]
+            notes = metadata["annotations"]
+            right = metadata["labels"][f"{CPU}.capacity"] == "16"
+            return right and "note.gpustack.ai/product" not in notes and notes["mine"] == "y"
+
+        await world.until(is_repaired, what="labels and notes are as they were")
+
+        async def is_ready() -> bool:
+            return (await world.condition()).startswith("True/Ready")
+
+        await world.until(is_ready, what="the plan holds again")
+
+    in_world(story)
+
+
+def test_hardware_labels_that_cannot_be_used_are_told_once() -> None:
+    async def story(world: World) -> None:
+        await world.node("n9", region="north", zone="a")
+        await world.admin.patch_merge(f"{NODES}/n9", {"metadata": {"labels": {f"{CPU}.count": "04"}}})
+        await hall(world)
+        await world.until_condition("False/NonConservedQuota")
+        await world.clock.sleep(120.0)
+        assert [(reason, about) for reason, about, _ in world.warnings] == [("HardwareLabelsUnusable", "n9")]
+        assert await world.quotas() == {}
+        assert (await world.marks())["policy"] == "Hold"
+
+    in_world(story)
+
+
+def test_an_unmarked_queue_and_one_that_matches_everything_are_left_alone() -> None:
+    async def story(world: World) -> None:
+        await world.queue(
+            "anything", labels={"resource.gpustack.ai/type": "instancetypes", "kubernetes.io/os": "linux"}
+        )
+        await world.queue("foreign", labels={CPU: "true"})
+        before = [await world.get(f"{QUEUES}/{name}") for name in ("anything", "foreign")]
+        await hall(world)
+        await world.clock.sleep(60.0)
+        after = [await world.get(f"{QUEUES}/{name}") for name in ("anything", "foreign")]
+        assert [tree["spec"] for tree in after] == [tree["spec"] for tree in before]
+
+    in_world(story)
+
+
+def snapshot(nodes: dict[str, dict[str, str]]) -> dict[str, object]:
+    """A ConfigMap with an inventory."""
+    text = yaml.safe_dump({"apiVersion": "topology.gpustack.ai/v1alpha1", "revision": "hall/1", "nodes": nodes})
+    metadata = {"name": "hall", "namespace": "gpustack-system"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"snapshot.yaml": text}}
+
+
+def reference(stale: str) -> dict[str, object]:
+    """The arm of a source that reads it."""
+    where = {"namespace": "gpustack-system", "name": "hall"}
+    return {"configMapRef": where, "key": "snapshot.yaml", "maxStaleness": stale}
