@@ -8,7 +8,7 @@ Rules (gitops.md, sections 2.2, 4.1 A2 and 4.3):
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gitops_ctl.core.codes import ErrorCode
@@ -87,7 +87,9 @@ def common_ancestors(store: ObjectStore, left: tuple[str, ...], right: tuple[str
     if absent := [commit for commit in found if not store.contains(commit)]:
         raise _unavailable(absent[0])
     # Wrong committer times can leave an ancestor of another answer in the list.
-    return tuple(commit for commit in found if not any(_is_below(store, commit, other) for other in found))
+    return tuple(
+        commit for commit in found if not _is_below(store, commit, [other for other in found if other != commit])
+    )
 
 
 def commits_between(store: ObjectStore, old: str, new: str) -> tuple[str, ...]:
@@ -191,9 +193,9 @@ class _Painter:
         heapq.heappush(self._heap, (-_time(self._store, commit), commit))
 
 
-def _is_below(store: ObjectStore, old: str, new: str) -> bool:
-    """Whether the walk from both meets at `old`; needs no more history than the walk itself."""
-    return old != new and _Painter(store).paint((old,), (new,)).get(old, 0) & _BOTH == _BOTH
+def _is_below(store: ObjectStore, old: str, others: Sequence[str]) -> bool:
+    """Whether the walk from all of them meets at `old`; needs no more history than the walk itself."""
+    return _Painter(store).paint((old,), tuple(others)).get(old, 0) & _BOTH == _BOTH
 
 
 def _parents_first(store: ObjectStore, tip: str, wanted: set[str]) -> tuple[str, ...]:

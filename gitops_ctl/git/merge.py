@@ -35,6 +35,9 @@ MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
 MAX_BASE_DEPTH: Final = 8
 """Merge bases of merge bases of merge bases …"""
 
+MAX_BASES: Final = 64
+"""Merges of merge bases that one replay makes.  Each of them may have several bases again, so depth alone is no bound."""
+
 Side: TypeAlias = tuple[bytes, bytes] | None
 """Mode and binary id of one path on one side."""
 
@@ -106,6 +109,7 @@ class _Replay:
         self.unresolved: set[str] = set()
         self.texts: dict[str, bytes] = {}
         self._kept = 0
+        self._bases = 0
         self._store = store
         self._made: dict[str, tuple[RawEntry, ...]] = {EMPTY_TREE: ()}
 
@@ -115,11 +119,13 @@ class _Replay:
 
     def base_tree(self, left: tuple[str, ...], right: tuple[str, ...], depth: int) -> str:
         """Tree of the merge base of the two sides; several bases are merged into one, as Git's recursive merge does."""
-        if depth > MAX_BASE_DEPTH:
+        self._bases += 1
+        if depth > MAX_BASE_DEPTH or self._bases > MAX_BASES:
             raise Refused(
                 "the history is criss-crossed too deeply to replay the merge",
                 code=ErrorCode.MALFORMED_OBJECT,
                 subject=left[0],
+                hint="rebase one of the two branches",
             )
         bases = common_ancestors(self._store, left, right)
         if not bases:

@@ -43,7 +43,7 @@ __all__ = [
     "judge_range",
 ]
 
-VERIFIER_VERSION = "2"
+VERIFIER_VERSION = "3"
 """Of the rules in this room.  A change that can turn a verdict around raises it: accepted ranges are then judged again."""
 
 DOCUMENT_BYTES = 2**21

@@ -104,6 +104,7 @@ class Judge:
         self._lines = lines
         self._plain = plain
         self._signers: Bounded[tuple[str, str], Signer] = Bounded(256)
+        self._brought: tuple[str, dict[str, Who]] = ("", {})
 
     def judge(self, commit: str, *, line: Line) -> Accepted:
         """The verdict on a commit of the line, whose parents were judged before.
@@ -129,26 +130,50 @@ class Judge:
         return self._who(self._store.commit(commit), line=line)
 
     def _who(self, raw: RawCommit, *, line: Line) -> Who:
-        commit = raw.id
+        own = self._signed_by(raw, line=line)
+        if own.owner.kind is not OwnerKind.PROPOSER:
+            return own
+        return replace(self._bringer(raw.id, line=line), owner=own.owner, fingerprint=own.fingerprint)
+
+    def _signed_by(self, raw: RawCommit, *, line: Line) -> Who:
+        """Whose keys the signature is; for a proposer nobody is judged yet."""
         policies = self._key_policies(raw, line=line)
         signers = [self.signer(raw, policy=policy) for policy in policies]
         kinds = {signer.key.owner.kind for signer in signers}
         owner = signers[-1].key.owner
+        views: tuple[View, ...] = ()
         if len(kinds) > 1:
             raise self._unauthorised(
-                commit, "the key belongs to a person in one of its two policies and not in the other"
+                raw.id, "the key belongs to a person in one of its two policies and not in the other"
             )
         if owner.kind is OwnerKind.PERSON:
             views = tuple(
                 View(policy, (signer.key.owner.name,)) for policy, signer in zip(policies, signers, strict=True)
             )
-            return Who(owner, signers[-1].fingerprint, views, commit)
-        if owner.kind is OwnerKind.FORGE:
-            return Who(owner, signers[-1].fingerprint, self._review_views(raw, policies=policies), commit)
-        if commit == line.tip:
-            raise self._unauthorised(commit, f"a commit by {owner} counts only through a merge", hint=MERGE_HINT)
-        bringer = self.who(line.brought_by[commit], line=line)
-        return replace(bringer, owner=owner, fingerprint=signers[-1].fingerprint)
+        elif owner.kind is OwnerKind.FORGE:
+            views = self._review_views(raw, policies=policies)
+        return Who(owner, signers[-1].fingerprint, views, raw.id)
+
+    def _bringer(self, commit: str, *, line: Line) -> Who:
+        """Who is judged for a proposer's commit: whoever signed the first merge above it that is no proposer's.
+
+        Proposers may merge each other's merges for as long as they like, so the way up is a loop, and is gone once.
+        """
+        if self._brought[0] != line.tip:
+            self._brought = (line.tip, {})
+        known, way = self._brought[1], [commit]
+        while (found := known.get(way[-1])) is None:
+            if way[-1] == line.tip:
+                message = f"a commit by {self._signed_by(self._store.commit(line.tip), line=line).owner}"
+                raise self._unauthorised(line.tip, f"{message} counts only through a merge", hint=MERGE_HINT)
+            merge = line.brought_by[way[-1]]
+            who = self._signed_by(self._store.commit(merge), line=line)
+            if who.owner.kind is not OwnerKind.PROPOSER:
+                known[way[-1]] = who
+            else:
+                way.append(merge)
+        known.update(dict.fromkeys(way, found))
+        return found
 
     def signer(self, raw: RawCommit, *, policy: TrustPolicy) -> Signer:
         """The signer by one policy, checked once."""

@@ -3,11 +3,14 @@
 The oracle is `git merge` without rename detection: an honest, conflict-free merge by git must replay clean.
 """
 
+import functools
+import itertools
 import random
 
 import pytest
 
-from gitops_ctl.core.errors import NotFound
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import NotFound, Refused
 from gitops_ctl.git.merge import replay_merge
 from gitops_ctl.git.store import ObjectStore
 from tests.support.git_repos import RepoBuilder
@@ -182,6 +185,38 @@ def test_a_conflict_in_the_merged_base_stays_a_difference(repo):
     repo.merge(left, resolve={"x": "right"})
     merge = repo.merge("left", resolve={"x": "left"})
     assert changed(repo, merge) == {"x": ("right", "left")}
+
+
+def _ladder(repo, *, wide, deep):
+    """Two commits above a ladder: on each of its rungs that many commits merged all of those on the rung below."""
+    root, tree = repo.commit({"x": "1"}), repo.tree()
+    moment = itertools.count(1_800_000_000)
+
+    def commit(*parents):
+        stamp = f"network-author <network-author@example.net> {next(moment)} +0000"
+        lines = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {stamp}", f"committer {stamp}"]
+        return repo.write_object("commit", "\n".join((*lines, "", "merge", "")).encode())
+
+    rung = [commit(root) for _ in range(wide)]
+    for left in reversed(range(deep)):
+        turned = [[*rung[place:], *rung[:place]] for place in range(wide if left else 2)]
+        rung = [functools.reduce(commit, each) for each in turned]
+    return commit(rung[0], rung[1]), tree
+
+
+def test_a_ladder_of_criss_crosses_is_replayed(repo):
+    merge, tree = _ladder(repo, wide=2, deep=7)
+    with ObjectStore.open(repo.git_dir) as store:
+        assert replay_merge(store, *store.links(merge).parents, actual_tree=tree) == ()
+
+
+@pytest.mark.parametrize(("wide", "deep"), [(2, 12), (12, 7), (80, 1)])
+def test_a_ladder_that_would_take_longer_than_anybody_waits_is_refused_at_once(repo, wide, deep):
+    merge, tree = _ladder(repo, wide=wide, deep=deep)
+    with ObjectStore.open(repo.git_dir) as store, pytest.raises(Refused, match="criss-crossed") as refused:
+        replay_merge(store, *store.links(merge).parents, actual_tree=tree)
+    assert refused.value.code is ErrorCode.MALFORMED_OBJECT
+    assert refused.value.hint
 
 
 def test_a_missing_merge_base_is_not_taken_for_an_empty_one(forked):
