@@ -1,7 +1,7 @@
 """`python -m tools.peers`: build everything that tests need into the user's cache and say what is there.
 
 `python -m tools.peers --beside COMMAND ...` runs the command at once and builds beside it, quietly: whoever needs a component waits for
-it and shows what is being built.  The exit code is the command's.
+it and shows what is being built.  The exit code is the command's; an interrupt ends the command too (130).
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from gitops_ctl.local.progress import Progress, progress_for
 from gitops_ctl.local.published import published_files
 from gitops_ctl.local.recipes import CONTROL_PLANE, GITEA, KUEUE, KWOK, NFD
 from gitops_ctl.local.supervise import tied_argv
+from tools.peers.beside import beside
 from tools.peers.descriptions import GITHUB, described
 from tools.peers.kueue_manager import KUEUE_MANAGER, KUEUE_WEBHOOKS
 
@@ -42,26 +43,11 @@ async def build_all(progress: Progress) -> int:
     return programs + files
 
 
-async def beside(command: list[str]) -> int:
-    """Run the command while the components are built; a failed build is told by whoever needs the component."""
-    log = peers_cache() / "build.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w") as stream:
-        build = await asyncio.create_subprocess_exec(
-            *tied_argv((sys.executable, "-m", "tools.peers")), stdout=stream, stderr=stream, start_new_session=True
-        )
-        process = await asyncio.create_subprocess_exec(*command)
-        status = await process.wait()
-        if build.returncode is None:
-            build.terminate()
-        await build.wait()
-    return status
-
-
 def main() -> int:
     """The program."""
     if sys.argv[1:2] == ["--beside"]:
-        return asyncio.run(beside(sys.argv[2:]))
+        build = tied_argv((sys.executable, "-m", "tools.peers"))
+        return asyncio.run(beside(sys.argv[2:], build=build, log=peers_cache() / "build.log"))
     began = time.monotonic()
     try:
         with progress_for(sys.stderr) as progress:
