@@ -171,6 +171,7 @@ async def run_manager(settings: Settings) -> int:
         )
         events = EventRecorder(client, instance=settings.identity)
         metrics = Metrics(requests=lambda: client.calls)
+        transport = ChildTransport(keeps_spare=True)
         rooms = make_rooms(
             client,
             cache=settings.cache,
@@ -178,7 +179,7 @@ async def run_manager(settings: Settings) -> int:
             require=leader.require,
             allow_file=settings.allow_file,
             scheduling=settings.scheduling,
-            git=MeasuredGit(ChildTransport(), metrics, client.clock),
+            git=MeasuredGit(transport, metrics, client.clock),
         )
         lag = asyncio.create_task(watch_lag(client.clock, observe=metrics.loop_lag_seconds.observe), name="lag")
         try:
@@ -187,6 +188,7 @@ async def run_manager(settings: Settings) -> int:
         finally:
             lag.cancel()
             await asyncio.gather(lag, return_exceptions=True)
+            await transport.close()
 
 
 @dataclass(frozen=True, slots=True)

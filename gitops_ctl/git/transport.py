@@ -1,19 +1,14 @@
 """Talks to Git servers, each time in a short-lived child process.
 
 Rules (gitops.md, sections 2.1 and 2.4; engineering.md, sections 4.5 and 29):
-  * One child per call, in a session of its own, with an empty environment; it is killed with its whole group at the deadline.
+  * One child per call, in a session of its own, with an empty environment (`child`); it is killed with its whole group at the deadline.
   * One fetch at a time per repository; others wait, and their deadline starts when it is their turn.
   * What comes back is one JSON document of bounded size, or an error with a code of 30xx.
 """
 
 import asyncio
-import os
-import shutil
 import signal
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 from weakref import WeakValueDictionary
@@ -24,6 +19,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import GitopsError, InternalError, TransientError
 from gitops_ctl.core.jsonvalue import JsonObject, bool_at, int_at, object_at, text_at
 from gitops_ctl.core.redact import redact_text
+from gitops_ctl.git.child import Child, start
 from gitops_ctl.git.failures import printable
 from gitops_ctl.git.fetching import (
     Credentials,
@@ -50,8 +46,6 @@ __all__ = [
 
 CHILD_MODULE: Final = "gitops_ctl.git.fetch_child"
 PUSH_MODULE: Final = "gitops_ctl.git.push_child"
-MAX_ANSWER_BYTES: Final = 64 * 1024
-MAX_ERROR_BYTES: Final = 16 * 1024
 
 
 class GitTransport(Protocol):
@@ -75,9 +69,14 @@ class ChildTransport:
     the copy and fetch anew.
     """
 
-    def __init__(self, *, scratch: Path | None = None) -> None:
-        """`scratch` is where the children's short-lived homes are made; the system's place when None."""
+    def __init__(self, *, scratch: Path | None = None, keeps_spare: bool = False) -> None:
+        """`scratch` is where the children's short-lived homes are made; the system's place when None.
+
+        With `keeps_spare` a child is started after each call and waits for the next one; `close` ends it.
+        """
         self._scratch = scratch
+        self._keeps_spare = keeps_spare
+        self._spare: asyncio.Task[Child] | None = None
         self._turns: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     async def resolve(self, request: FetchRequest) -> RemoteTip:
@@ -123,9 +122,13 @@ class ChildTransport:
         self, task: str, request: FetchRequest, *, extra: JsonObject | None = None, module: str = CHILD_MODULE
     ) -> JsonObject:
         known = request.credentials.secrets if request.credentials else ()
-        with self._home() as home:
-            document = {"task": task, "scratch": str(home), "request": request.to_json(), **(extra or {})}
-            output = await _run_child(to_line(document), home=home, request=request, module=module)
+        child = await self._child(module)
+        try:
+            document = {"task": task, "scratch": str(child.home), "request": request.to_json(), **(extra or {})}
+            output = await _answer(child, to_line(document), request=request)
+        finally:
+            await child.end()
+            self._keep_a_spare()
         try:
             answer: JsonObject = msgspec.json.decode(output, type=dict)
         except msgspec.DecodeError as error:
@@ -134,82 +137,48 @@ class ChildTransport:
             raise _without_secrets(error_from_json(object_at(answer, "error")), known)
         return object_at(answer, "ok")
 
-    @contextmanager
-    def _home(self) -> Iterator[Path]:
-        home = Path(tempfile.mkdtemp(prefix="gitops-ctl-fetch-", dir=self._scratch))
-        try:
-            yield home
-        finally:
-            # The child is gone by now, also after a kill.
-            shutil.rmtree(home, ignore_errors=True)
+    async def _child(self, module: str) -> Child:
+        """The one that waits, if it is of use, or a new one."""
+        if module == CHILD_MODULE and self._spare is not None:
+            starting, self._spare = self._spare, None
+            # Started by nobody who waits for it: what went wrong then is tried again now.
+            with suppress(OSError):
+                child = await starting
+                if child.waits:
+                    return child
+                await child.end()
+        return await start(module, scratch=self._scratch)
+
+    def _keep_a_spare(self) -> None:
+        if self._keeps_spare and self._spare is None:
+            self._spare = asyncio.create_task(start(CHILD_MODULE, scratch=self._scratch), name="spare fetch process")
+
+    async def close(self) -> None:
+        """End the process that waits for the next call; none is kept from here on."""
+        self._keeps_spare = False
+        starting, self._spare = self._spare, None
+        if starting is not None:
+            with suppress(OSError):
+                await (await starting).end()
 
 
-async def _run_child(document: bytes, *, home: Path, request: FetchRequest, module: str) -> bytes:
+async def _answer(child: Child, document: bytes, *, request: FetchRequest) -> bytes:
     """Standard output of one child.
 
     Raises:
         TransientError: FETCH_TIMEOUT, or FETCH_TOO_LARGE when a limit of the system ended it.
         InternalError: it ended without an answer.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-I",
-        "-m",
-        module,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={"HOME": str(home), "LC_ALL": "C.UTF-8"},
-        cwd=home,
-        start_new_session=True,
-        close_fds=True,
-        limit=MAX_ANSWER_BYTES,
-    )
     try:
         async with asyncio.timeout(request.limits.timeout_s):
-            output, errors = await _exchange(process, document)
-            await process.wait()
+            output, errors = await child.ask(document)
     except TimeoutError:
         what = f"{request.url.display} did not answer within {request.limits.timeout_s:g} s"
         raise TransientError(what, code=ErrorCode.FETCH_TIMEOUT, subject=request.url.display) from None
-    finally:
-        await _end_group(process)
-    if process.returncode or not output:
-        raise _ended(process.returncode or 0, errors, request)
+    code = child.process.returncode or 0
+    if code or not output:
+        raise _ended(code, errors, request)
     return output
-
-
-async def _exchange(process: asyncio.subprocess.Process, document: bytes) -> tuple[bytes, bytes]:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(document)
-        await process.stdin.drain()
-    process.stdin.close()
-    # Read to a bound, not to the end: a child that goes on writing is killed with its group.
-    output, errors = await asyncio.gather(
-        _read_up_to(process.stdout, MAX_ANSWER_BYTES), _read_up_to(process.stderr, MAX_ERROR_BYTES)
-    )
-    return output, errors
-
-
-async def _read_up_to(stream: asyncio.StreamReader, limit: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while size < limit and (part := await stream.read(limit - size)):
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
-
-
-async def _end_group(process: asyncio.subprocess.Process) -> None:
-    """Kill whatever is left of the child's session; returns when the child is gone."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        # A cancelled caller waits too: no child outlives its call.
-        await asyncio.shield(process.wait())
 
 
 def _ended(code: int, errors: bytes, request: FetchRequest) -> GitopsError:

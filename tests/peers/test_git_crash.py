@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -14,12 +16,27 @@ from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.git.transport import ChildTransport, FetchLimits, FetchRequest, Ref
 from gitops_ctl.git.tree import walk_tree
 from gitops_ctl.git.url import parse_url
-from tests.support.git_children import error_of, fetch_processes, start_fetch, wait_for
+from tests.support.git_children import error_of, fetch_processes, is_running, start_fetch, wait_for
 from tests.support.git_repos import RepoBuilder
 from tests.support.git_servers import Authority, Fault, HttpsGitServer
 
 pytestmark = pytest.mark.peers
-KILLS = 100
+WAITS = """
+import asyncio, pathlib, sys
+from gitops_ctl.git.transport import ChildTransport, FetchRequest, Ref
+from gitops_ctl.git.url import parse_url
+
+async def main():
+    transport = ChildTransport(keeps_spare=True)
+    request = FetchRequest(url=parse_url(sys.argv[1]), repository=pathlib.Path(sys.argv[2]), ref=Ref("branch", "main"))
+    try:
+        await transport.resolve(request)
+    except Exception:
+        pass  # the authority is not known; a process waits all the same
+    await asyncio.sleep(3600)
+
+asyncio.run(main())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +80,14 @@ def temporary_files(path):
 
 
 @pytest.mark.slow
-async def test_G10_a_hundred_killed_fetches_leave_no_temporary_packs(repo, server, a_request, tmp_path):
+@pytest.mark.parametrize("kills", [15, pytest.param(100, marks=pytest.mark.soak)])
+async def test_G10_killed_fetches_leave_no_temporary_packs(repo, server, a_request, tmp_path, kills):
     """The kill comes in the middle of the pack: the server goes on one byte per second."""
     repo.commit({"big": os.urandom(300_000)})
     transport = ChildTransport()
     copy = a_request.repository
     server.script(Fault(on="/git-upload-pack", after_bytes=200_000, then="crawl", times=-1))
-    for number in range(KILLS):
+    for number in range(kills):
         process = start_fetch(a_request, tmp_path / f"home{number}")
         asked = server.count("POST")
         await wait_for(lambda: server.count("POST") > asked and temporary_files(copy), what="a temporary pack")  # noqa: B023
@@ -142,3 +160,33 @@ async def test_collecting_in_a_child_makes_one_pack_that_later_fetches_build_on(
     assert (len(pack_files(into)), len(pack_files(old)) > 1) == (1, True)
     fetched = await transport.fetch(replace(request, repository=into))
     assert (fetched.tip, fetched.complete, len(pack_files(into))) == (repo.head(), True, 2)
+
+
+async def test_a_process_that_waits_takes_the_next_call_and_only_that_one(repo, server, a_request):
+    transport = ChildTransport(keeps_spare=True)
+    try:
+        repo.commit({"a": b"1"})
+        await transport.fetch(a_request)
+        (first,) = await wait_for(fetch_processes, what="a process waits")
+        repo.commit({"a": b"2"})
+        assert (await transport.fetch(a_request)).tip == repo.head()
+        assert not is_running(first)
+        (second,) = await wait_for(fetch_processes, what="another one waits")
+        os.kill(second, signal.SIGKILL)
+        await wait_for(lambda: not is_running(second), what="it is gone")
+        repo.commit({"a": b"3"})
+        assert (await transport.fetch(a_request)).tip == repo.head()
+    finally:
+        await transport.close()
+    assert fetch_processes() == []
+
+
+async def test_a_process_that_waits_ends_with_its_parent(repo, a_request, server):
+    repo.commit({"a": b"1"})
+    parent = subprocess.Popen([sys.executable, "-c", WAITS, server.url("work/.git"), str(a_request.repository)])
+    try:
+        (child,) = await wait_for(lambda: fetch_processes(parent.pid), what="a process waits")
+    finally:
+        parent.kill()
+        parent.wait()
+    await wait_for(lambda: not is_running(child), what="it ends too")
