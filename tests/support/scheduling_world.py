@@ -71,10 +71,11 @@ class Crash(BaseException):
 class World:
     """One cluster.  `warnings` has the Warning events, as (reason, name of the object, note)."""
 
-    def __init__(self, *, kueue: bool = True, nfd: bool = True) -> None:
+    def __init__(self, *, kueue: bool = True, nfd: bool = True, base: Snapshot | None = None) -> None:
+        """`base` is what the server has at the beginning, instead of definitions only."""
         self.clock = LoopClock()
         self.api = ApiServer(now=self.clock.wall, lag=0)
-        self.api.restore(_prepared(kueue=kueue, nfd=nfd))
+        self.api.restore(base or _prepared(kueue=kueue, nfd=nfd))
         self.kueue, self.nfd = KueueStandIn(self.api), NfdStandIn(self.api)
         self.warnings: list[tuple[str, str, str]] = []
         self.writes: list[Call] = []
