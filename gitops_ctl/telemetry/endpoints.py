@@ -1,5 +1,6 @@
 """What the manager serves: whether it is alive and ready, its metrics, and applications of other rooms, each on its own address."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
@@ -8,6 +9,7 @@ from aiohttp import web
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import TerminalError
+from gitops_ctl.telemetry.listening import Bounds, listen
 from gitops_ctl.telemetry.metrics import Metrics
 
 
@@ -54,10 +56,12 @@ def parse_address(text: str) -> tuple[str, int]:
 class Endpoints:
     """An async context manager that serves each application on its address.  `addresses` has the ports in use."""
 
-    def __init__(self, apps: Mapping[str, tuple[web.Application, str]]) -> None:
-        """`apps`: name to application and `host:port`; port 0 takes a free one."""
+    def __init__(self, apps: Mapping[str, tuple[web.Application, str]], *, bounds: Bounds = Bounds()) -> None:
+        """`apps`: name to application and `host:port`; port 0 takes a free one.  `bounds` hold for each of them."""
+        self._bounds = bounds
         self._apps = apps
         self._runners: list[web.AppRunner] = []
+        self._servers: list[asyncio.Server] = []
         self.addresses: dict[str, str] = {}
 
     async def __aenter__(self) -> Self:
@@ -71,20 +75,24 @@ class Endpoints:
             runner = web.AppRunner(app, access_log=None)
             await runner.setup()
             self._runners.append(runner)
+            assert runner.server is not None
             try:
-                await web.TCPSite(runner, host, port).start()
+                server, found = await listen(runner.server, host=host, port=port, bounds=self._bounds)
             except OSError as error:
                 await self.__aexit__(None, None, None)
                 raise TerminalError(
                     f"cannot listen on {address}: {error.strerror}", code=ErrorCode.LOCAL_SYSTEM, subject=name
                 ) from error
-            found = runner.addresses[0]
+            self._servers.append(server)
             self.addresses[name] = f"{found[0]}:{found[1]}"
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for server in self._servers:
+            server.close()
         for runner in self._runners:
             await runner.cleanup()
+        self._servers.clear()
         self._runners.clear()
