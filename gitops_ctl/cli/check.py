@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import chdir
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
 
 _STDIN = "-"
 _ABOUT: Final = frozenset({GroupKind(WORKER_GROUP, "TopologySource")})
+
+
+def in_folder(context: click.Context, _parameter: click.Parameter, folder: Path | None) -> None:
+    """Go there for the time of the command, before other options are read: their paths begin there too, as with git."""
+    if folder is not None:
+        context.with_resource(chdir(folder))
 
 
 @click.command()
@@ -62,6 +69,15 @@ _ABOUT: Final = frozenset({GroupKind(WORKER_GROUP, "TopologySource")})
 )
 @click.option("--context", help="Context of the kubeconfig.")
 @check_options
+@click.option(
+    "-C",
+    "_directory",
+    is_eager=True,
+    expose_value=False,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    callback=in_folder,
+    help="Run as if started in this folder.",
+)
 @click.option("--no-cache", is_flag=True, help="Check every file, also those that are known.")
 def check(  # noqa: PLR0913 - one parameter for each option
     paths: tuple[str, ...],

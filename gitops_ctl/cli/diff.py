@@ -85,6 +85,9 @@ def diff(  # noqa: PLR0913  each is an option
     write_result(result_of(found), form=output)
     if output in (Format.TABLE, Format.WIDE):
         click.echo("\n".join(detail_lines(found)))
+        if not as_sync and lacks_rights(found):
+            account = "ask as the Sync's ServiceAccount with --as-sync, if you may impersonate it"
+            click.echo(f"hint: you lack rights that the Sync may have: {account}", err=True)
     return found.exit_code
 
 
@@ -204,6 +207,11 @@ def _item_tree(item: Item) -> JsonObject:
             {"pointer": change.pointer, "live": change.live, "wanted": change.wanted} for change in item.changes
         ],
     }
+
+
+def lacks_rights(found: Comparison) -> bool:
+    """Whether the server refused to answer about an object for want of a right."""
+    return any(item.action is Action.UNKNOWN and item.reason == ErrorCode.FORBIDDEN.reason for item in found.items)
 
 
 def _why(item: Item) -> str:

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from gitops_ctl.core.jsonvalue import JsonObject
 API_VERSION = "cli.gitops-ctl.dev/v1"
 _GAP = "   "
 _CUT = "…"
+_LEAST = 20
+"""Of the last column, before others yield to it."""
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NO_ACCESS = (errno.EACCES, errno.EPERM, errno.EROFS)
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., object])
@@ -40,11 +43,18 @@ class Format(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under columns.  Columns from `wide_from` on are shown with `-o wide` only, 0 shows all."""
+    """Rows under columns.
+
+    Attributes:
+        wide_from: columns from there on are shown with `-o wide` only, 0 shows all.
+        yields: columns that a terminal goes without when it is too narrow for the last one, in this order; where that is not
+            enough the last one stands below its row.  Empty: lines are cut.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     wide_from: int = 0
+    yields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +105,42 @@ def write_result(result: Result, *, form: Format, stream: TextIO | None = None) 
 
 
 def table_text(table: Table, *, wide: bool, width: int | None) -> str:
-    """The table as text; the last column is cut at `width`, unless `wide` or `width` is None."""
+    """The table as text; it is made to fit `width`, unless `wide` or `width` is None."""
     shown = len(table.columns) if wide or not table.wide_from else table.wide_from
     lines = [tuple(clean(cell) for cell in row[:shown]) for row in (table.columns, *table.rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(shown)]
     limit = None if wide else width
-    return "".join(_line(line, widths, limit) + "\n" for line in lines)
+    if limit is None or not table.yields:
+        return "".join(_rows(lines, limit))
+    for name in table.yields:
+        if _fits(lines, limit):
+            break
+        place = lines[0].index(name)
+        lines = [(*line[:place], *line[place + 1 :]) for line in lines]
+    return _folded(lines, limit) if not _fits(lines, limit) else "".join(_rows(lines, limit))
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+
+def _fits(lines: Sequence[Sequence[str]], limit: int) -> bool:
+    """Whether enough of the last column is seen."""
+    *before, last = _widths(lines)
+    return sum(before) + len(_GAP) * len(before) + min(last, _LEAST) <= limit
+
+
+def _rows(lines: Sequence[Sequence[str]], limit: int | None) -> list[str]:
+    widths = _widths(lines)
+    return [_line(line, widths, limit) + "\n" for line in lines]
+
+
+def _folded(lines: Sequence[Sequence[str]], limit: int) -> str:
+    """With the last cell of each row below it, over as many lines as it takes."""
+    text = ""
+    for row, line in zip(_rows([line[:-1] for line in lines], limit), lines, strict=True):
+        below = textwrap.wrap(line[-1], max(_LEAST, limit - 2)) if line is not lines[0] else []
+        text += row + "".join(f"  {part}\n" for part in below)
+    return text
 
 
 def clean(text: str) -> str:

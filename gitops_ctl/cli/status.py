@@ -69,7 +69,7 @@ def _write(found: Sequence[JsonObject], *, form: Format, repaint: bool) -> None:
         click.clear()
     rows = tuple(_row(item) for item in found)
     names = tuple(f"{text_at(item, 'kind').lower()}/{text_at(item, 'name')}" for item in found)
-    table = Table(_COLUMNS, rows)
+    table = Table(_COLUMNS, rows, yields=("SINCE", "REVISION"))
     write_result(Result("StatusList", {"items": list(found)}, table, names), form=form)
     if form is Format.TABLE:
         if not found:

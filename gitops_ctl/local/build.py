@@ -91,11 +91,12 @@ class Builder:
         shutil.rmtree(temporary, ignore_errors=True)
         for number, (recipe, program) in enumerate(missing, start=1):
             temporary.mkdir(parents=True, exist_ok=True)
-            place = f"building {number} of {len(missing)}, "
+            place = f"building {number} of {len(missing)}, " if len(missing) > 1 else "building "
 
             def report(text: str, done: int, total: int, place: str = place) -> None:
                 self._show(place + text, done, total)
 
+            report(f"{program}: reading its modules", 0, 0)
             output = temporary / program
             await build_program(go, recipe, program=program, output=output, temporary=temporary, report=report)
             folders[recipe].mkdir(parents=True, exist_ok=True)

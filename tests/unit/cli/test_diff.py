@@ -14,7 +14,7 @@ from gitops_ctl.cli.comparison import (
     in_order,
     waiting_items,
 )
-from gitops_ctl.cli.diff import detail_lines, result_of
+from gitops_ctl.cli.diff import detail_lines, lacks_rights, result_of
 from gitops_ctl.cli.output import Format, write_result
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import NamespacedName, ObjectId
@@ -133,6 +133,13 @@ def test_mode_ignore_and_ignored_files_are_kept() -> None:
 def test_exit_codes(actions: list[Action], blocked: str, code: int) -> None:
     found = Comparison(KEY, tuple(map(item, actions)), Removals(blocked=blocked))
     assert found.exit_code == code
+
+
+def test_a_missing_right_of_the_person_is_told_apart_from_what_a_sync_meets() -> None:
+    unknown = item(Action.UNKNOWN, reason=ErrorCode.FORBIDDEN.reason)
+    assert lacks_rights(Comparison(KEY, (item(Action.SAME), unknown)))
+    held = item(Action.HELD, reason=ErrorCode.FORBIDDEN.reason)
+    assert not lacks_rights(Comparison(KEY, (held, item(Action.UNKNOWN, reason="DependencyNotReady"))))
 
 
 def test_what_changes_comes_first_then_what_waits() -> None:

@@ -54,6 +54,39 @@ def test_a_line_is_cut_at_the_width_of_the_terminal_only() -> None:
     assert table_text(table, wide=True, width=10).splitlines()[1] == "x" * 30
 
 
+STATUS = Table(
+    ("NAME", "REASON", "REVISION", "SINCE", "MESSAGE"),
+    (
+        (
+            "site",
+            "ObjectsHeld",
+            "b" * 12,
+            "2026-11-30T08:00:00Z",
+            "3 of 40 objects are held, the first one is ConfigMap a",
+        ),
+    ),
+    yields=("SINCE", "REVISION"),
+)
+
+
+def test_a_narrow_terminal_goes_without_the_columns_that_yield_before_the_message_is_lost() -> None:
+    whole = table_text(STATUS, wide=False, width=None)
+    assert table_text(STATUS, wide=False, width=200) == whole == table_text(STATUS, wide=True, width=40)
+    assert table_text(STATUS, wide=False, width=60).splitlines() == [
+        "NAME   REASON        REVISION       MESSAGE",
+        "site   ObjectsHeld   bbbbbbbbbbbb   3 of 40 objects are hel…",
+    ]
+
+
+def test_where_that_is_not_enough_the_message_stands_below_its_row_as_a_whole() -> None:
+    assert table_text(STATUS, wide=False, width=30).splitlines() == [
+        "NAME   REASON",
+        "site   ObjectsHeld",
+        "  3 of 40 objects are held,",
+        "  the first one is ConfigMap a",
+    ]
+
+
 def test_foreign_text_cannot_move_the_cursor_or_add_a_row() -> None:
     table = Table(("MESSAGE",), (("one\x1b[2J\ntwo",),))
     assert table_text(table, wide=True, width=None) == "MESSAGE\none [2J two\n"

@@ -46,6 +46,16 @@ def test_an_error_exits_1_and_says_code_cause_place_and_hint(broken, capsys):
     ]
 
 
+def test_another_folder_is_checked_as_git_does_it(broken, capsys, monkeypatch, tmp_path):
+    (broken / "site/rules.yaml").write_text(config_map("rules"))
+    monkeypatch.chdir(tmp_path)
+    assert run(["check", "bad.yaml", "--policies", "rules.yaml", "-C", "repo/site"]) == 1
+    assert "place: site/bad.yaml:4:8" in capsys.readouterr().out
+    assert os.getcwd() == str(tmp_path)
+    assert run(["check", "-C", "none"]) == 1
+    assert "does not exist" in capsys.readouterr().err
+
+
 def test_warnings_exit_0_unless_strict(checkout, capsys):
     (checkout / "site/status.yaml").write_text(config_map("s") + "status: {}\n")
     assert run(["check"]) == 0

@@ -63,13 +63,14 @@ async def test_the_progress_counts_packages_and_programs(go: FakeGo) -> None:
     shown = Shown()
     await Builder(progress=shown).programs((ETCD,))
     assert shown.texts == [
-        "building 1 of 1, etcd: downloading modules",
-        "building 1 of 1, etcd: compiling",
-        "building 1 of 1, etcd: compiling",
-        "building 1 of 1, etcd: compiling",
-        "building 1 of 1, etcd: linking",
+        "building etcd: reading its modules",
+        "building etcd: downloading modules",
+        "building etcd: compiling",
+        "building etcd: compiling",
+        "building etcd: compiling",
+        "building etcd: linking",
     ]
-    assert shown.counts == [(1, 0), (0, 3), (1, 3), (2, 3), (3, 3)]
+    assert shown.counts == [(0, 0), (1, 0), (0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 async def test_an_interrupted_build_goes_on_with_the_program_that_is_missing(go: FakeGo) -> None:
@@ -112,7 +113,7 @@ async def test_a_second_builder_waits_shows_what_the_first_does_and_builds_nothi
     await _until(lambda: go.built == ["etcd"])
     shown = Shown()
     second = asyncio.create_task(Builder(progress=shown).programs((ETCD,)))
-    await _until(lambda: "waiting for another process: building 1 of 1, etcd: compiling" in shown.texts)
+    await _until(lambda: "waiting for another process: building etcd: compiling" in shown.texts)
     go.hold.unlink()
     assert await second == await first
     assert go.built == ["etcd"]
