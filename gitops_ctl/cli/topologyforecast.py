@@ -143,7 +143,7 @@ def _queue_text(queue: QueueChange) -> str:
     if queue.fate is Fate.DRAIN:
         parts.append(f"in use: {listed(queue.busy)}" if queue.busy else "the pool loses all its flavors")
         parts.append(f"{_counted(queue.workloads, 'Workload')} reserved")
-        parts.append(f"consent: {ALLOW_DRAIN}: {queue.digest}")
+        parts.append("consent is given" if queue.is_consented else f"consent: {ALLOW_DRAIN}: {queue.digest}")
     if queue.is_migrating:
         parts.append("a drain runs already and would end in this plan")
     return "; ".join(part for part in parts if part)
@@ -210,7 +210,7 @@ def _queue_data(queue: QueueChange, change: Change) -> JsonObject:
         "isMigrating": queue.is_migrating,
     }
     if queue.digest:
-        data["digest"] = queue.digest
+        data |= {"digest": queue.digest, "isConsented": queue.is_consented}
     if queue.refusal is not None:
         data["refusal"] = {"reason": queue.refusal.reason, "message": queue.refusal.message}
     return data

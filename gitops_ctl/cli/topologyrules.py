@@ -5,6 +5,7 @@ Beside the document rules a Sync needs three things of it: how a managed queue i
 
 from functools import cache
 
+import gitops_ctl.scheduling.required_documents  # noqa: F401 - required levels are judged in documents of every kind
 from gitops_ctl.api.names import FIELD_MANAGER_SCHEDULING
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.scheduling import documentrules

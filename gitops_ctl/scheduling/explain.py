@@ -88,7 +88,9 @@ def _queue_lines(queue: Queue, world: World, desired: Desired, now: datetime, op
         yield Line("unsettled", desired.unsettled.text)
     if PHASE in queue.managed.marks:
         age = drain_age_s(queue, now=now)
-        yield Line("drain", f"{queue.managed.marks[PHASE]}, age {'unknown' if age is None else to_text(age)}")
+        yield Line(
+            "drain", f"{queue.managed.marks[PHASE]}, age {'unknown' if age is None else to_text(max(0, int(age)))}"
+        )
     found = decide(queue, desired, now=now, options=options)
     if found.condition is not None:
         text = f"{found.condition.status}/{found.condition.reason}"

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gitops_ctl.scheduling.drain import dropped_flavors, left_flavors, plan_digest
+from gitops_ctl.scheduling.drain import ALLOW_DRAIN, dropped_flavors, left_flavors, plan_digest
 from gitops_ctl.scheduling.flavor import flavor_object, flavors_of
 from gitops_ctl.scheduling.names import PROFILE
 from gitops_ctl.scheduling.options import Options
@@ -50,6 +50,7 @@ class QueueChange:
         busy: those of them that are in use, or of unknown use.
         workloads: how many reserve quota in the queue now.
         digest: what a consent to this change names.
+        is_consented: whether the queue carries such a consent.
         is_migrating: a drain runs already; it would end in this plan.
         refusal: why there would be no plan.
     """
@@ -62,6 +63,7 @@ class QueueChange:
     busy: tuple[str, ...] = ()
     workloads: int = 0
     digest: str = ""
+    is_consented: bool = False
     is_migrating: bool = False
     refusal: Refusal | None = None
 
@@ -142,6 +144,7 @@ def _queue_change(queue: Queue, world: World, fed: Mapping[str, tuple[str, ...]]
     going = dropped_flavors(queue.managed.groups, plan.groups) | left_flavors(
         queue.managed.groups, plan.groups, before=members, members=plan.members or {}
     )
+    digest = plan_digest(queue, plan.groups)
     busy = tuple(sorted(name for name in going if not queue.usage.is_idle(name)))
     return QueueChange(
         queue.name,
@@ -151,7 +154,8 @@ def _queue_change(queue: Queue, world: World, fed: Mapping[str, tuple[str, ...]]
         tuple(sorted(going)),
         busy,
         queue.usage.reserving,
-        plan_digest(queue, plan.groups),
+        digest,
+        queue.annotations.get(ALLOW_DRAIN) == digest,
         is_migrating,
     )
 

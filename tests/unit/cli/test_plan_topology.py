@@ -85,6 +85,18 @@ def test_a_new_level_names_nodes_flavors_the_drain_and_who_is_evicted(tmp_path, 
     )
 
 
+def test_a_consent_in_the_document_is_seen(tmp_path, capsys):
+    committed()
+    assert run(["plan", "topology", "-o", "json", *given(tmp_path)]) == 2
+    (before,) = json.loads(capsys.readouterr().out)["queues"]
+    assert before["isConsented"] is False
+    agreed = queue_document()
+    agreed["metadata"] |= {"annotations": {"gitops-ctl.dev/allow-drain": before["digest"]}}
+    Path("hall.yaml").write_text(yaml.safe_dump_all((source(REGION, ZONE, RACK, live=False), agreed)))
+    assert run(["plan", "topology", *given(tmp_path)]) == 2
+    assert "consent is given" in capsys.readouterr().out
+
+
 def test_json_has_all_of_it(tmp_path, capsys):
     committed()
     assert run(["plan", "topology", "-o", "json", *given(tmp_path)]) == 2

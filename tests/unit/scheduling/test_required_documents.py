@@ -2,6 +2,7 @@
 
 import pytest
 
+from gitops_ctl.cli.main import run
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.documents.loader import load
 from gitops_ctl.documents.rules import check_rules
@@ -71,3 +72,13 @@ spec:
 def test_the_queue_of_a_workload_is_that_of_its_namespace():
     assert local_queue_of(job("a").tree) == "default/users"
     assert local_queue_of({"metadata": {"name": "x"}}) == ""
+
+
+def test_check_refuses_it_where_a_person_meets_it(tmp_path, capsys):
+    (tmp_path / "train.yaml").write_text(JOB.replace("LEVEL", "kubernetes.io/hostname"))
+    assert run(["check", "--no-cache", str(tmp_path)]) == 1
+    told = capsys.readouterr().out
+    assert "error GC1017 rule" in told
+    assert "train.yaml:11:" in told
+    (tmp_path / "train.yaml").write_text(JOB.replace("LEVEL", "topology.gpustack.ai/rack"))
+    assert run(["check", "--no-cache", str(tmp_path)]) == 0
