@@ -124,11 +124,15 @@ class Routes:
                 self._work.nodes.add(key)
 
     def feature(self, change: Change[SeenFeature]) -> None:
-        """A NodeFeature wakes the source that is its controller."""
+        """A NodeFeature wakes the source that is its controller, and the queues that now wait for its labels."""
         sources = self._caches.trees(self._caches.sources)
         for entry in (change.old, change.new):
             if entry is not None:
                 self._wake_sources(woken_by_feature(sources, entry.value.tree))
+        if change.new is not None:
+            # Where NFD is down, no change of the Node would ever tell that its labels are waited for.
+            node = change.new.value.node
+            self._wake_pools(node, None, self._caches.nodes.cache.get(cluster_key(node)))
 
     def topology(self, change: Change[JsonObject]) -> None:
         """A Topology came, went or changed: Nodes of its profile, and plans that need it."""

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.simulation_faults import Kind
-from tests.support.switch_stories import STORIES, Explorer, Story
+from tests.support.simulation_search import Search
+from tests.support.switch_stories import STORIES, Story, explorer_of
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(600)]
 
@@ -24,18 +25,18 @@ GROUPS = {
 EVERY_KIND = tuple(kind for kinds in GROUPS.values() for kind in kinds)
 every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 every_group = pytest.mark.parametrize("group", GROUPS)
-_EXPLORERS: dict[str, Explorer] = {}
+_EXPLORERS: dict[str, Search] = {}
 
 
 @pytest.fixture
-def explorer(request: pytest.FixtureRequest) -> Callable[[Story], Explorer]:
+def explorer(request: pytest.FixtureRequest) -> Callable[[Story], Search]:
     """The explorer of a story; each has one reference run."""
-    return lambda story: _EXPLORERS.setdefault(story.name, Explorer(story))
+    return lambda story: _EXPLORERS.setdefault(story.name, explorer_of(story))
 
 
 @every_story
 def test_promise_07_a_sample_of_faults_anywhere_in_a_switch_changes_nothing_in_the_end(
-    explorer: Callable[[Story], Explorer], story: Story
+    explorer: Callable[[Story], Search], story: Story
 ) -> None:
     found = explorer(story)
     # A run with the real worker takes many times as long: one fault of any kind is enough for every day.
@@ -50,7 +51,7 @@ def test_promise_07_a_sample_of_faults_anywhere_in_a_switch_changes_nothing_in_t
 @every_group
 @every_story
 def test_promise_07_a_fault_at_every_point_of_a_switch_changes_nothing_in_the_end(
-    explorer: Callable[[Story], Explorer], story: Story, group: str
+    explorer: Callable[[Story], Search], story: Story, group: str
 ) -> None:
     found = explorer(story)
     wrong = found.explore(GROUPS[group], count=EVERYTHING, seed=SEED)
@@ -62,7 +63,7 @@ def test_promise_07_a_fault_at_every_point_of_a_switch_changes_nothing_in_the_en
 @pytest.mark.timeout(7200)
 @every_story
 def test_a_second_fault_during_the_recovery_changes_nothing_in_the_end(
-    explorer: Callable[[Story], Explorer], story: Story
+    explorer: Callable[[Story], Search], story: Story
 ) -> None:
     found = explorer(story)
     wrong = found.explore_pairs(GROUPS["crash"] + GROUPS["lost reply, conflict, outage"], count=60, seed=SEED)

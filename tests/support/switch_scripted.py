@@ -28,7 +28,8 @@ from tests.doubles.apiserver.direct import direct_client
 from tests.doubles.apiserver.store import Change
 from tests.support.simulation_faults import Side
 from tests.support.simulation_loop import BEGIN
-from tests.support.switch_simulation import CLUSTER, NAMESPACE, PLANES, WORKERS, Process, World
+from tests.support.simulation_process import Process
+from tests.support.switch_simulation import CLUSTER, NAMESPACE, PLANES, WORKERS, World
 from tests.support.talos_configs import machine_config
 from tests.support.target_cluster_fakes import APPS, IMAGE, FakeMachine, FakeTarget, WorkerWorld, rolled_out
 
@@ -144,7 +145,7 @@ class TickingClock:
         await self._clock.sleep(seconds)
 
 
-class RealWorker(Process):
+class RealWorker(Process[World]):
     """The worker of the product."""
 
     def __init__(self, world: World) -> None:
@@ -181,20 +182,18 @@ class RealWorker(Process):
     def _on_target(self, call: Call, side: str) -> None:
         if call.verb not in ("get", "list", "watch") and "cilium" in call.path:
             self._scripted.broken.append(f"the worker wrote to the CNI: {call.subject}")
-        self._world.pass_by(
-            f"target {call.subject}" if call.verb in ("get", "list") else call.subject, Side(side), self
-        )
+        self.pass_by(f"target {call.subject}" if call.verb in ("get", "list") else call.subject, Side(side))
 
     def _applied(self, machine: ScriptedMachine) -> Any:
         apply = FakeMachine.apply_configuration
 
         async def applied(data: bytes, *, dry_run: bool) -> ApplyResult:
             name = f"machine {machine.name} {'dry run' if dry_run else 'apply'}"
-            self._world.pass_by(name, Side.BEFORE, self)
+            self.pass_by(name, Side.BEFORE)
             if not dry_run:
                 self._require_one_claim(machine)
             answer = await apply(machine, data, dry_run=dry_run)
-            self._world.pass_by(name, Side.AFTER, self)
+            self.pass_by(name, Side.AFTER)
             return answer
 
         return applied

@@ -7,7 +7,7 @@ holds.  The rules after each write: tests/support/switch_rules.py.
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,26 +27,22 @@ from gitops_ctl.cni.messages import Place
 from gitops_ctl.cni.model import Authority, Cluster, Mode, Observed, Operation, Phase
 from gitops_ctl.cni.proposals import cleanup_proposal, values_proposal, wants_cleanup
 from gitops_ctl.cni.room import Options, SwitchRoom
-from gitops_ctl.core.clock import Clock
-from gitops_ctl.core.errors import Conflict, GitopsError, ReplyLost, Unavailable
+from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.documents.loader import LoadLimits, load
 from gitops_ctl.documents.splice import Edit
 from gitops_ctl.forge.wanted import proposal_tree
-from gitops_ctl.kube.exchange import Call
-from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions, Introduced, Provenance
 from tests.doubles.apiserver.api import ApiServer, Snapshot
-from tests.doubles.apiserver.direct import direct_client
 from tests.doubles.apiserver.request import Request
-from tests.support.simulation import AWAY_S, LATE_S, Broken
-from tests.support.simulation_faults import Crash, FaultPlan, Kind, Side
+from tests.support.simulation import Broken
+from tests.support.simulation_faults import FaultPlan
 from tests.support.simulation_loop import BEGIN, LoopClock
+from tests.support.simulation_process import Process
 from tests.support.switch_live import Live, LiveMachine, Tree
 from tests.support.switch_rules import Rules
-from tests.support.switch_streams import FaultyStreams
 from tests.support.switch_worker import ModelWorker
 
 NAMESPACE, CLUSTER, SOURCE, SYNC = "lab", "north", "network", "clusters"
@@ -153,10 +149,10 @@ class World:
     git: Git
     clock: LoopClock = field(default_factory=LoopClock)
     executor: "Executor | None" = None
-    worker: "Process | None" = None
-    make_worker: "Callable[[World], Process] | None" = None
+    worker: "Process[World] | None" = None
+    make_worker: "Callable[[World], Process[World]] | None" = None
     deaths: int = 0
-    _server_back_s: float = 0.0
+    server_back_s: float = 0.0
 
     # -- the story's hands -------------------------------------------------------------------------------------------
 
@@ -198,26 +194,6 @@ class World:
     @property
     def phase(self) -> str:
         return str(self.operation.get("status", {}).get("phase", ""))
-
-    # -- points ------------------------------------------------------------------------------------------------------
-
-    def pass_by(self, name: str, side: Side, process: "Process") -> None:
-        """One side of one I/O point of a process; raises what happens there."""
-        if process.dead:
-            raise Crash(name)
-        if side is Side.BEFORE and self.clock.boot_s() < self._server_back_s:
-            raise Unavailable("the server is away", subject=name)
-        match self.plan.pass_by(name, side):
-            case Kind.CRASH:
-                process.dead = True
-                raise Crash(name)
-            case Kind.LOST:
-                raise ReplyLost("no answer", subject=name)
-            case Kind.CONFLICT:
-                raise Conflict("the object has been modified", subject=name)
-            case Kind.AWAY:
-                self._server_back_s = self.clock.boot_s() + AWAY_S
-                raise Unavailable("the server is away", subject=name)
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -286,49 +262,7 @@ class World:
         }
 
 
-class Process:
-    """One process of the two."""
-
-    def __init__(self, world: World, *, name: str, clock: Clock | None = None) -> None:
-        self.dead = False
-        self._world = world
-        self._name = name
-        self._tasks: list[asyncio.Task[Any]] = []
-
-        def point(call: Call, side: str) -> None:
-            world.rules.writer = "story"
-            world.pass_by(call.subject, Side(side), self)
-            if side == "before":
-                world.rules.writer = name
-                if call.verb not in ("get", "list", "watch"):
-                    world.rules.last_write_s = world.clock.boot_s()
-
-        client: Any = direct_client(world.api, component=name, clock=clock or world.clock, point=point)
-        client._exchange._streams = FaultyStreams(world.api, world.plan, late_s=LATE_S)
-        self.client: KubeClient = client
-
-    def start(self) -> None:
-        raise NotImplementedError
-
-    async def end(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def run(self, work: Callable[[], Awaitable[None]]) -> None:
-        async def guarded() -> None:
-            try:
-                async with self.client:
-                    await work()
-            except Crash:
-                self.dead = True
-            except Exception as error:
-                self._world.rules.broken.append(f"{self._name} ended with {error!r}")
-
-        self._tasks.append(asyncio.create_task(guarded(), name=self._name))
-
-
-class Executor(Process):
+class Executor(Process[World]):
     """The manager's part; it knows the accepted revision a moment after its start, as the source room would tell it."""
 
     def __init__(self, world: World) -> None:
@@ -351,7 +285,7 @@ class Executor(Process):
         self._tasks.append(asyncio.create_task(accept(), name="source"))
 
 
-class Worker(Process):
+class Worker(Process[World]):
     """The model of the cluster worker, again and again."""
 
     def __init__(self, world: World) -> None:

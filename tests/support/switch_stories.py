@@ -1,15 +1,15 @@
 """Stories of a switch, each played once without faults and then again and again with one at a point; all must end alike."""
 
-import random
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from gitops_ctl.cni.model import Mode
 from tests.doubles.apiserver.api import Snapshot
-from tests.support.simulation import Broken
-from tests.support.simulation_faults import Fault, FaultPlan, IoPoint, Kind, faults_at
+from tests.support.simulation_faults import FaultPlan
 from tests.support.simulation_loop import run_virtually
+from tests.support.simulation_search import Search
 from tests.support.switch_scripted import RealWorker, Scripted
 from tests.support.switch_simulation import NAMESPACE, REST_S, World, first_store, new_world
 
@@ -112,77 +112,22 @@ STORIES = (
 )
 
 
-@dataclass
-class Explorer:
-    """Runs of one story."""
+def explorer_of(story: Story) -> Search:
+    """The runs of one story, all from the same store."""
+    store = cache(lambda: first_store(story.target))
+    return Search(story.name, lambda plan: run_virtually(_play(story, plan, store())))
 
-    story: Story
-    runs: int = 0
-    points: tuple[IoPoint, ...] = ()
-    end: dict[str, Any] = field(default_factory=dict)
-    _store: Snapshot | None = None
 
-    def begin(self) -> None:
-        """The run without faults, once."""
-        if not self.end:
-            plan = FaultPlan()
-            self.end = self._run(plan)
-            self.points = tuple(plan.seen)
-            assert self.points, "a story without an I/O point shows nothing"
-
-    def singles(self, kinds: Iterable[Kind]) -> list[Fault]:
-        """One fault of these kinds at every point where it means something."""
-        self.begin()
-        wanted = tuple(kinds)
-        return [Fault(kind, point) for point in self.points for kind in faults_at(point) if kind in wanted]
-
-    def explore(self, kinds: Iterable[Kind], *, count: int, seed: int) -> list[str]:
-        """A seeded sample of the single faults, or all of them; what went wrong."""
-        singles = self.singles(kinds)
-        chosen = random.Random(seed).sample(singles, min(count, len(singles)))
-        return [text for fault in chosen if (text := self._wrong(fault))]
-
-    def explore_pairs(self, kinds: Iterable[Kind], *, count: int, seed: int) -> list[str]:
-        """A second fault during the recovery from the first."""
-        draw, wrong = random.Random(seed), []
-        singles = self.singles(kinds)
-        for first in draw.sample(singles, min(count, len(singles))):
-            plan = FaultPlan((first,))
-            wrong.append(self._wrong(first, plan))
-            later = plan.seen[plan.seen.index(first.point) + 1 :] if first.point in plan.seen else []
-            if later:
-                point = draw.choice(later)
-                wrong.append(self._wrong(first, FaultPlan((first, Fault(draw.choice(list(faults_at(point))), point)))))
-        return [text for text in wrong if text]
-
-    def _wrong(self, fault: Fault, plan: FaultPlan | None = None) -> str:
-        plan = plan or FaultPlan((fault,))
-        what = f"{self.story.name}, {' and '.join(map(str, plan.faults))}"
-        try:
-            end = self._run(plan)
-        except (Broken, AssertionError) as error:
-            return f"{what}: {error}"
-        if not plan.happened:
-            return f"{what}: the run never came there"
-        differing = [name for name in self.end if end.get(name) != self.end[name]]
-        return f"{what}: another end: {[(end.get(name), self.end[name]) for name in differing]}" if differing else ""
-
-    def _run(self, plan: FaultPlan) -> dict[str, Any]:
-        self.runs += 1
-        if self._store is None:
-            self._store = first_store(self.story.target)
-        return run_virtually(self._play(plan, self._store))
-
-    async def _play(self, plan: FaultPlan, store: Snapshot) -> dict[str, Any]:
-        world = new_world(store, target=self.story.target, plan=plan, seed=20)
-        if self.story.real_worker:
-            world.live = Scripted(world.api, Mode(self.story.target).other.value)
-            world.make_worker = RealWorker
-        plan.armed = True
-        try:
-            await world.start()
-            await self.story.play(world)
-            return world.summary()
-        finally:
-            plan.armed = False
-            await world.stop()
+async def _play(story: Story, plan: FaultPlan, store: Snapshot) -> dict[str, Any]:
+    world = new_world(store, target=story.target, plan=plan, seed=20)
+    if story.real_worker:
+        world.live = Scripted(world.api, Mode(story.target).other.value)
+        world.make_worker = RealWorker
+    plan.armed = True
+    try:
+        await world.start()
+        await story.play(world)
+        return world.summary()
+    finally:
+        plan.armed = False
+        await world.stop()
