@@ -11,15 +11,13 @@ from functools import partial
 from typing import Final
 
 from gitops_ctl.cli.demotopologyrepository import AUTHOR, NODES, SNAPSHOT_FILE, SOURCE_FILE, with_racks
-from gitops_ctl.cli.demotopologyworld import DEMO_MANAGER, QUEUE, TRAINING, TopologyWorld, topology_world
+from gitops_ctl.cli.demotopologyworld import QUEUE, TRAINING, TopologyWorld, topology_world
 from gitops_ctl.cli.status import show_status
 from gitops_ctl.cli.topologyworld import kueue_path
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of, is_true
 from gitops_ctl.core.errors import GitopsError, TerminalError
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, objects_at, text_at
-from gitops_ctl.kube.mapper import Mapper
-from gitops_ctl.local.product import put
 from gitops_ctl.scheduling.migration import CONDITION
 from gitops_ctl.scheduling.queue import PHASE, Queue, quotas_of
 from gitops_ctl.scheduling.topology import KUEUE_API_VERSION
@@ -76,7 +74,7 @@ class TopologyStory:
         yield "The commit is signed and pushed: the queue is held, and its Workloads are evicted", self.held
         yield "The Pods end; the whole plan is switched and the queue released", self.switched
         yield "The training runs again, on the new topology; what nobody needs is gone", self.resumed
-        yield "A Node is written into two racks at once: that snapshot changes nothing", self.refused
+        yield "A rack is written into two zones at once: that snapshot changes nothing", self.refused
         yield "The commit is taken back", self.taken_back
 
     async def applied(self) -> None:
@@ -88,13 +86,13 @@ class TopologyStory:
         world = self._world
         await world.until(f"all Nodes have the profile {_ZONED}", partial(self._have_profile, _ZONED))
         world.kubectl("get", "nodes", _LABELS)
-        world.product("explain", "node", NODES[0])
 
     async def planned(self) -> None:
         world = self._world
         await world.until(f"queue {QUEUE} serves its plan", partial(self._serves, _ZONED))
         self._uid = text_at(await world.queue(), "metadata", "uid")
         world.kubectl("get", "topologies,resourceflavors")
+        world.product("explain", "node", NODES[0])
         await self._status()
 
     async def admitted(self) -> None:
@@ -203,7 +201,7 @@ class TopologyStory:
             },
         }
         world.say(f"   a Workload of {pods} Pods of 60 CPUs that requires one {ZONE}")
-        await put(world.client, Mapper(world.client), wanted=tree, manager=DEMO_MANAGER)
+        await world.client.create(kueue_path(f"namespaces/{TRAINING}/workloads"), tree)
 
     # -- what is looked at -------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import shutil
 from typing import Final
 
 from gitops_ctl.api.manifests import manifest
-from gitops_ctl.api.names import POLICY_PATH
+from gitops_ctl.api.names import POLICY_PATH, SYSTEM_NAMESPACE
 from gitops_ctl.cli.demoworld import policy_with_keys
 from gitops_ctl.cli.installing import TENANT_MANAGER, Tenant, granted, tenant_objects
 from gitops_ctl.core.canonical import digest_bytes
@@ -12,7 +12,7 @@ from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.mapper import Mapper
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.local.gitserver import Login
-from gitops_ctl.local.product import put
+from gitops_ctl.local.product import MANAGER_ACCOUNT, put
 from gitops_ctl.local.workshop import Workshop
 
 NAMESPACE: Final = "team-scheduling"
@@ -80,9 +80,16 @@ async def install_tenant(client: KubeClient, url: str, *, login: Login, pinned: 
     mapper = Mapper(client)
     for wanted in (
         *tenant_objects(tenant),
+        *granted(f"{NAMESPACE}-informers", _watched(), account=MANAGER_ACCOUNT, namespace=SYSTEM_NAMESPACE),
         *granted(f"{NAMESPACE}-{_ACCOUNT}", _rights(), account=_ACCOUNT, namespace=NAMESPACE),
     ):
         await put(client, mapper, wanted=wanted, manager=TENANT_MANAGER)
+
+
+def _watched() -> list[JsonObject]:
+    """What the manager needs to hear of drift in kinds that are not its own."""
+    kinds = {"kueue.x-k8s.io": ["localqueues"], "nfd.k8s-sigs.io": ["nodefeaturerules"]}
+    return [{"apiGroups": [group], "resources": names, "verbs": ["list", "watch"]} for group, names in kinds.items()]
 
 
 def _rights() -> list[JsonObject]:

@@ -24,8 +24,8 @@ from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import Condition, is_true, merge_conditions
 from gitops_ctl.core.errors import Conflict, NotFound, TerminalError, TransientError
+from gitops_ctl.core.ids import GroupVersionKind
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, int_at, object_at, objects_at, text_at
-from gitops_ctl.kube.answers import KindNotServed
 from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.mapper import Mapper
 from gitops_ctl.kube.transport import KubeClient
@@ -240,23 +240,34 @@ async def _install_peers(client: KubeClient) -> None:
     namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NFD_NAMESPACE}}
     for wanted in (*definitions, namespace):
         await put(client, mapper, wanted=wanted, manager=DEMO_MANAGER)
+    kinds = {
+        GroupVersionKind(
+            text_at(tree, "spec", "group"), text_at(version, "name"), text_at(tree, "spec", "names", "kind")
+        )
+        for tree in definitions
+        for version in objects_at(tree, "spec", "versions")
+    }
+    await _until_discovered(client, kinds)
+
+
+async def _until_discovered(client: KubeClient, kinds: set[GroupVersionKind]) -> None:
+    """Wait until both forms of discovery name the kinds: a path that answers is not enough for a program that asks them."""
     deadline_s = client.clock.boot_s() + _SERVED_S
-    for tree in definitions:
-        group, plural = text_at(tree, "spec", "group"), text_at(tree, "spec", "names", "plural")
-        for version in objects_at(tree, "spec", "versions"):
-            await _served(client, f"/apis/{group}/{text_at(version, 'name')}/{plural}", deadline_s=deadline_s)
-
-
-async def _served(client: KubeClient, path: str, *, deadline_s: float) -> None:
+    versions = {(kind.group, kind.version) for kind in kinds}
     while True:
-        try:
-            await client.list_all(path)
-        except KindNotServed:
-            if client.clock.boot_s() > deadline_s:
-                raise
-            await client.clock.sleep(_POLL_S)
-        else:
+        missing = kinds - (await Mapper(client).all()).resources.keys()
+        for group, version in () if missing else versions:
+            plain = await client.find(f"/apis/{group}/{version}") or EMPTY
+            named = {text_at(item, "kind") for item in objects_at(plain, "resources")}
+            missing |= {
+                kind for kind in kinds if (kind.group, kind.version) == (group, version) and kind.kind not in named
+            }
+        if not missing:
             return
+        if client.clock.boot_s() > deadline_s:
+            names = ", ".join(sorted(f"{kind.kind}.{kind.group}" for kind in missing))
+            raise TerminalError(f"the server does not announce {names}", code=ErrorCode.LOCAL_SYSTEM)
+        await client.clock.sleep(_POLL_S)
 
 
 async def _trees(published: Published) -> list[JsonObject]:
@@ -279,7 +290,7 @@ async def _start_peers(stack: AsyncExitStack, home: Path, *, kubeconfig: Path, p
 
 async def _describe_nodes(client: KubeClient) -> None:
     """What nfd-worker sees on a machine, and the room that its kubelet reports."""
-    mapper = Mapper(client)
+    features = f"/apis/{NODE_FEATURE_API_VERSION}/namespaces/{NFD_NAMESPACE}/nodefeatures"
     for name in NODES:
         await client.patch_merge(
             f"/api/v1/nodes/{name}", {"status": {"allocatable": _ROOM, "capacity": _ROOM}}, subresource="status"
@@ -293,4 +304,5 @@ async def _describe_nodes(client: KubeClient) -> None:
                 "labels": {},
             },
         }
-        await put(client, mapper, wanted=seen, manager=DEMO_MANAGER)
+        # Not by discovery, which may lag behind the paths for a moment.
+        await client.apply(f"{features}/{name}", seen, manager=DEMO_MANAGER, force=True)
