@@ -4,18 +4,21 @@ Kueue and Node Feature Discovery may be missing: at the start, for a while, or f
 nothing is planned from it: a list of sources that cannot be read would otherwise take every profile away.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gitops_ctl.api.watched import without_managers
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.cache import Change
-from gitops_ctl.kube.informer import Informer, State, Timing
+from gitops_ctl.kube.informer import Informer, Timing
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.scheduling.flavor import MARK as FLAVOR_MARK
 from gitops_ctl.scheduling.names import PROFILE
 from gitops_ctl.scheduling.options import Options
+from gitops_ctl.scheduling.presence import Peer
+from gitops_ctl.scheduling.queue import MARK as QUEUE_MARK
 from gitops_ctl.scheduling.resources import (
     CHECK,
     CONFIG_MAP,
@@ -29,6 +32,8 @@ from gitops_ctl.scheduling.resources import (
 )
 from gitops_ctl.scheduling.seen import SeenFeature, SeenNode, seen_change, seen_feature, seen_node
 from gitops_ctl.scheduling.selectors import Labels
+from gitops_ctl.scheduling.topology import MARK as TOPOLOGY_MARK
+from gitops_ctl.scheduling.topology import is_marked
 
 PROFILE_INDEX = "profile"
 
@@ -54,25 +59,33 @@ class Caches:
         self.config_maps, self.secrets = changes(CONFIG_MAP), changes(SECRET)
         self.topologies, self.flavors = whole(TOPOLOGY), whole(FLAVOR)
         self.queues, self.checks = whole(QUEUE), whole(CHECK)
+        self.kueue = Peer(client, (self.topologies, self.flavors, self.queues, self.checks))
+        self.nfd = Peer(client, (self.features,))
         self._needs_checks = bool(options.admission_checks)
 
     @property
-    def all(self) -> tuple[Informer[Any], ...]:
-        """Every informer."""
-        return (
-            *(self.nodes, self.sources, self.features, self.config_maps, self.secrets),
-            *(self.topologies, self.flavors, self.queues, self.checks),
+    def inventory(self) -> tuple[Informer[Any], ...]:
+        """What is watched as soon as there is anything to schedule by."""
+        return (self.nodes, self.config_maps, self.secrets)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anything to schedule by: a source, a managed queue, or what was made for one."""
+        marks = ((self.queues, QUEUE_MARK), (self.flavors, FLAVOR_MARK), (self.topologies, TOPOLOGY_MARK))
+        return bool(self.sources.cache) or any(
+            is_marked(tree, mark) for informer, mark in marks for _, tree in informer.cache.items()
         )
 
     @property
     def sees_sources(self) -> bool:
         """Whether sources can be judged."""
-        return self.nodes.usable and self.sources.usable
+        is_settled = self.features.settled.is_set() or self.nfd.is_absent
+        return self.nodes.usable and self.sources.usable and is_settled
 
     @property
     def sees_profiles(self) -> bool:
-        """Whether the profile of a Node, and its Topology, can be told."""
-        return self.sees_sources and self.topologies.usable
+        """Whether a Node can get its profile, and its Topology before."""
+        return self.nodes.usable and self.sources.usable and self.topologies.usable
 
     @property
     def sees_flavors(self) -> bool:
@@ -88,7 +101,7 @@ class Caches:
     @property
     def sees_features(self) -> bool:
         """Whether it is known which NodeFeatures there are; where the kind is not installed there are none."""
-        return self.features.usable or self.features.health.state is State.ABSENT
+        return self.features.usable or self.nfd.is_absent
 
     def labels_of_nodes(self) -> Mapping[str, Labels]:
         """The labels of every Node, by name; a copy."""
@@ -114,6 +127,3 @@ def old_and_new(change: Change[JsonObject]) -> tuple[JsonObject | None, JsonObje
 def cluster_key(name: str) -> NamespacedName:
     """The key of an object without a namespace."""
     return NamespacedName("", name)
-
-
-Rescue = Callable[[NamespacedName], None]

@@ -11,7 +11,6 @@ from typing import Final
 
 import structlog
 
-from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.asyncqueue import AsyncQueue
@@ -25,21 +24,17 @@ from gitops_ctl.scheduling.flavorcontroller import FlavorController
 from gitops_ctl.scheduling.migration import drain_age_s
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.ports import Ports
-from gitops_ctl.scheduling.presence import KUEUE, Presence
 from gitops_ctl.scheduling.profilecontroller import ProfileController
 from gitops_ctl.scheduling.profiles import Profiles
 from gitops_ctl.scheduling.queue import PHASE
 from gitops_ctl.scheduling.queuecontroller import QueueController
-from gitops_ctl.scheduling.resources import KUEUE_GROUP
+from gitops_ctl.scheduling.resources import KUEUE_GROUP, QUEUE
 from gitops_ctl.scheduling.routes import Queues, Routes
+from gitops_ctl.scheduling.sight import Sight
 from gitops_ctl.scheduling.sourcecontroller import SourceController
 from gitops_ctl.scheduling.sourceports import Emit, SourcePorts
 from gitops_ctl.scheduling.topologycontroller import TopologyController
 
-LOOK_S: Final = 1.0
-"""Seconds between two looks at what can be seen."""
-VERSIONS_S: Final = 60.0
-"""Seconds between two looks at what is installed, where something is missing."""
 _WORKERS: Final[Mapping[str, int]] = {
     "topologysource": 4,
     "nodeprofile": 8,
@@ -75,8 +70,10 @@ class SchedulingRoom:
         """`require` raises LeadershipLost when the manager may not write any more."""
         self.options = options or Options()
         self.caches = Caches(client, options=self.options, timing=timing)
-        self.presence = Presence(client, self.caches)
-        self._clock, self._emit, self._pace = client.clock, emit, pace or Pace(blocked_s=60.0)
+        self._emit, self._pace = emit, pace or Pace(blocked_s=60.0)
+        self._clock = client.clock
+        self._told: str | None = None
+        self._sight = Sight(client.clock, self.caches, wake=self._wake, say=self._say)
         profiles = Profiles(self.caches.nodes.cache, options=self.options)
         contributions = Contributions(options=self.options)
         ports = Ports(
@@ -121,22 +118,18 @@ class SchedulingRoom:
 
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished."""
-        watching = [
-            asyncio.create_task(informer.run(), name=f"informer {informer.resource.plural}")
-            for informer in self.caches.all
-        ]
-        looking = asyncio.create_task(self._look(), name="scheduling look")
+        looking = asyncio.create_task(self._sight.run(), name="scheduling sight")
         working = asyncio.create_task(self._work_all(), name="scheduling work")
         try:
             await asyncio.wait({working, looking}, return_when=asyncio.FIRST_COMPLETED)
             self.stop()
             await working
         finally:
-            for task in (*watching, looking):
-                task.cancel()
-            ended = await asyncio.gather(looking, *watching, return_exceptions=True)
-        if isinstance(ended[0], Exception):
-            raise ended[0]
+            working.cancel()
+            looking.cancel()
+            ended, _ = await asyncio.gather(looking, working, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
 
     async def _work_all(self) -> None:
         await asyncio.gather(*(controller.run() for controller in self._controllers()))
@@ -148,7 +141,7 @@ class SchedulingRoom:
 
     def _controllers(self) -> tuple[Controller[NamespacedName], ...]:
         passes = {
-            "topologysource": self._sources.reconcile,
+            "topologysource": self._source,
             "nodeprofile": self._profiles.reconcile,
             "topology": self._topologies.reconcile,
             "resourceflavor": self._flavor,
@@ -165,33 +158,10 @@ class SchedulingRoom:
             self.work.flavors.add(cluster_key(name))
         return again_s
 
+    async def _source(self, key: NamespacedName) -> float | None:
+        return await self._sources.reconcile(key) if self.caches.sees_sources else None
+
     # -- what can be seen -----------------------------------------------------------------------------------------
-
-    async def _look(self) -> None:
-        """Wake everything that can be judged from now on, and say what is missing."""
-        seen: dict[str, bool] = {}
-        versions_s = 0.0
-        while True:
-            now = self._sight()
-            gained = {name for name, sees in now.items() if sees and not seen.get(name)}
-            if now != seen or self._clock.boot_s() >= versions_s:
-                if await self.presence.look():
-                    self._say()
-                versions_s = self._clock.boot_s() + VERSIONS_S
-            seen = now
-            if gained:
-                self._wake(gained)
-            await self._clock.sleep(LOOK_S)
-
-    def _sight(self) -> dict[str, bool]:
-        caches = self.caches
-        return {
-            "sources": caches.sees_sources,
-            "features": caches.features.usable,
-            "profiles": caches.sees_profiles,
-            "flavors": caches.sees_flavors,
-            "queues": caches.sees_queues,
-        }
 
     def _wake(self, gained: set[str]) -> None:
         work, caches = self.work, self.caches
@@ -208,18 +178,21 @@ class SchedulingRoom:
                     queue.add(key)
 
     def _say(self) -> None:
-        state, problem = self.presence.state, self.presence.problem
-        log.info("scheduling sees", **{name: text or "served" for name, text in state.items()})
-        if problem is ErrorCode.KUEUE_VERSION_UNSUPPORTED:
-            name = f"clusterqueues.{KUEUE_GROUP}"
-            definition: JsonObject = {
-                "apiVersion": "apiextensions.k8s.io/v1",
-                "kind": "CustomResourceDefinition",
-                "metadata": {"name": name},
-            }
-            note = f"Kueue cannot be used: {state[KUEUE]}; {problem.fix}"
-            log.warning("scheduling plans nothing", code=problem.label, error=note)
-            self._emit(definition, "Warning", problem.reason, note)
+        kueue, nfd = self.caches.kueue, self.caches.nfd
+        log.info("scheduling sees", kueue=kueue.state or "served", nfd=nfd.state or "served")
+        if (kueue.problem and kueue.state) == self._told:
+            return
+        self._told = kueue.problem and kueue.state
+        if kueue.problem is None:
+            return
+        definition: JsonObject = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{QUEUE.plural}.{KUEUE_GROUP}"},
+        }
+        note = f"Kueue cannot be used: {kueue.state}; {kueue.problem.fix}"
+        log.warning("scheduling plans nothing", code=kueue.problem.label, error=note)
+        self._emit(definition, "Warning", kueue.problem.reason, note)
 
     def _source_ports(self, client: KubeClient, emit: Emit, require: Callable[[], None]) -> SourcePorts:
         caches = self.caches

@@ -1,6 +1,7 @@
 """Kueue and Node Feature Discovery may be missing, come later, go, or be too old (topology-scheduling.md, 7, D17)."""
 
 import copy
+from collections import Counter
 from typing import Any
 
 from gitops_ctl.core.codes import ErrorCode
@@ -19,11 +20,13 @@ from tests.support.scheduling_world import (
     in_world,
 )
 
+KUEUE_KINDS = {"topologies", "resourceflavors", "clusterqueues", "admissionchecks"}
+
 
 async def state(world: World) -> dict[str, str]:
     """What the room says of its peers."""
     assert world.room is not None
-    return world.room.presence.state
+    return {"kueue": world.room.caches.kueue.state, "nfd": world.room.caches.nfd.state}
 
 
 def test_without_kueue_sources_are_judged_and_everything_else_waits() -> None:
@@ -47,6 +50,37 @@ def test_without_kueue_sources_are_judged_and_everything_else_waits() -> None:
         await world.until_serves({flavor_name(ZONED): "4"})
 
     in_world(story, kueue=False)
+
+
+def test_a_cluster_that_schedules_nothing_by_topology_pays_next_to_nothing() -> None:
+    async def story(world: World) -> None:
+        await world.node("n1", region="north", zone="a")
+        await world.start()
+        await world.clock.sleep(3600.0)
+        named = (entry.resource for entry in world.api.audit if "manager" in entry.user_agent)
+        asked = Counter("discovery" if name.startswith("/apis/") else name for name in named)
+        assert asked.keys() <= {"topologysources", "discovery"} | KUEUE_KINDS
+        assert asked["discovery"] == 1
+        assert await world.profile("n1") == ""
+        assert world.writes == []
+        await world.source(REGION, ZONE)
+
+        async def is_zoned() -> bool:
+            return await world.profile("n1") == ZONED
+
+        await world.until(is_zoned, what="the first source wakes the room", timeout_s=20.0)
+
+    in_world(story)
+
+
+def test_a_cluster_without_kueue_and_sources_is_asked_for_kueue_every_five_minutes() -> None:
+    async def story(world: World) -> None:
+        await world.start()
+        await world.clock.sleep(3600.0)
+        asked = [entry for entry in world.api.audit if "manager" in entry.user_agent and entry.verb != "watch"]
+        assert len(asked) <= 28
+
+    in_world(story, kueue=False, nfd=False)
 
 
 def test_kueue_that_is_removed_and_installed_again_is_served_anew() -> None:
@@ -92,7 +126,7 @@ def test_a_kueue_that_serves_older_versions_only_is_told_with_its_code() -> None
         await world.start()
         await world.clock.sleep(150.0)
         assert world.room is not None
-        assert world.room.presence.problem is ErrorCode.KUEUE_VERSION_UNSUPPORTED
+        assert world.room.caches.kueue.problem is ErrorCode.KUEUE_VERSION_UNSUPPORTED
         assert (await state(world))["kueue"] == "it serves v1beta1 and not v1beta2"
         told = [(reason, about) for reason, about, _ in world.warnings]
         assert told == [("KueueVersionUnsupported", "clusterqueues.kueue.x-k8s.io")]
@@ -104,7 +138,7 @@ def test_a_kueue_that_serves_older_versions_only_is_told_with_its_code() -> None
             return await world.profile("n1") == ZONED
 
         await world.until(is_zoned, what="the newer Kueue is used", timeout_s=130.0)
-        assert world.room.presence.problem is None
+        assert world.room.caches.kueue.problem is None
 
     in_world(story, kueue=False)
 
