@@ -4,6 +4,9 @@ from hypothesis import settings
 
 from tests.support.cluster import audit_log, control_plane, kube_admin, kube_user, namespace, pytest_configure
 from tests.support.gitea import gitea, gitea_unsigned
+from tests.support.kueue import kueue, kueue_manager
+from tests.support.nfd import nfd
+from tests.support.topology_plane import peer_plane
 from tests.support.whole_run import pytest_collection_modifyitems, pytest_runtest_protocol, pytest_sessionfinish
 
 __all__ = [
@@ -13,7 +16,11 @@ __all__ = [
     "gitea_unsigned",
     "kube_admin",
     "kube_user",
+    "kueue",
+    "kueue_manager",
     "namespace",
+    "nfd",
+    "peer_plane",
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_runtest_protocol",

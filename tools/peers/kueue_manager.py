@@ -5,7 +5,7 @@ before it starts, under the names that it expects.  The API server calls it as t
 range of Services that are loopback addresses: the published configurations are used as they are.
 """
 
-from collections.abc import Mapping
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -61,7 +61,7 @@ def manager_process(program: Path, *, kubeconfig: Path, folder: Path) -> Process
     return ProcessSpec("kueue-manager", (str(program), *flags), folder / "kueue-manager.log")
 
 
-async def manager_objects() -> list[dict[str, Any]]:
+def manager_objects() -> list[dict[str, Any]]:
     """What has to be there before it starts, in the order in which it can be applied.
 
     Raises:
@@ -77,13 +77,14 @@ async def manager_objects() -> list[dict[str, Any]]:
             "metadata": {"name": "kueue-webhook-server-cert", "namespace": NAMESPACE},
         },
         {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": ADDRESS, "ports": [port]}},
-        *[_converting(tree) for tree in _trees(await published_files(KUEUE_CRDS))],
-        *[_configured(tree) for tree in _trees(await published_files(KUEUE_WEBHOOKS))],
+        *[_converting(tree) for tree in _trees(KUEUE_CRDS)],
+        *[_configured(tree) for tree in _trees(KUEUE_WEBHOOKS)],
     ]
 
 
-def _trees(files: Mapping[str, Path]) -> list[dict[str, Any]]:
-    return [tree for path in files.values() for tree in yaml.load_all(path.read_bytes(), yaml.CSafeLoader) if tree]
+def _trees(published: Published) -> list[dict[str, Any]]:
+    files = asyncio.run(published_files(published)).values()
+    return [tree for path in files for tree in yaml.load_all(path.read_bytes(), yaml.CSafeLoader) if tree]
 
 
 def _converting(definition: dict[str, Any]) -> dict[str, Any]:
