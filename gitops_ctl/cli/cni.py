@@ -4,7 +4,6 @@ Both commands are offline: they open no connection and start nothing (cni-switch
 """
 
 import difflib
-import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import Final, Literal
 import click
 
 from gitops_ctl.api.names import ANNOTATION_CONFIRM_SWITCH
+from gitops_ctl.cli.checkoutfiles import files_below, require_checkout
 from gitops_ctl.cli.output import Format, Result, Table, clean, output_option, write_result
 from gitops_ctl.cli.preparing import CHANGED, SAME, Place, annotation_edits, replace_file, show_change
 from gitops_ctl.cni.announcement import announcement
@@ -22,15 +22,12 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
 from gitops_ctl.documents.splice import ABSENT, Absent, Edit, SpliceRefused, documents_in, splice
-from gitops_ctl.documents.splicetext import LARGEST_BYTES
 from gitops_ctl.documents.worktree import repository_root, scan
 
 Mode = Literal["enabled", "replaced"]
 _MODE: Final = click.Choice(("enabled", "replaced"))
 _FIELD: Final = "/spec/cni/kubeProxy"
 _DEFAULT_MODE: Final = "enabled"
-_LEFT_OUT: Final = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__"})
-_MOST_FILES: Final = 50_000
 
 
 @click.group()
@@ -59,7 +56,7 @@ def values(  # noqa: PLR0913 - one parameter for each option
     root = repository_root(path)
     inside = path.resolve().relative_to(root).as_posix()
     locator = Locator(path="" if inside == "." else inside, kind=kind, name=name, key_prefix=key_prefix)
-    files = _files(root)
+    files = files_below(root)
     try:
         plan = _plan(files, locator, Wanted(target, kube_prism_port=port))
     except ValuesRefused as refused:
@@ -81,6 +78,7 @@ def kube_proxy(mode: Mode, *, cluster: str) -> int:
     Exit code 2: the checkout was changed; 0: both are there already; 1: refused.
     """
     root = repository_root(Path())
+    require_checkout(root)
     place = _cluster(root, cluster)
     before = place.value(_FIELD)
     edits = (*_field_edits(place, mode), *annotation_edits(place, name=ANNOTATION_CONFIRM_SWITCH, value=mode))
@@ -166,22 +164,6 @@ def _documents(file: Path, data: bytes) -> list[Place]:
     except SpliceRefused:
         return []
     return [Place(file, data, index, tree) for index, tree in enumerate(trees) if isinstance(tree, dict)]
-
-
-def _files(root: Path) -> dict[str, bytes]:
-    """Regular files of a checkout that could hold values, by path; links are left out."""
-    found: dict[str, bytes] = {}
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(one for one in folders if one not in _LEFT_OUT)
-        for name in names:
-            file = Path(folder) / name
-            status = file.lstat()
-            if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_BYTES:
-                found[file.relative_to(root).as_posix()] = file.read_bytes()
-        if len(found) > _MOST_FILES:
-            message = f"the folder holds more than {_MOST_FILES} files"
-            raise Refused(message, code=ErrorCode.USAGE, subject=str(root), hint="name a checkout of the repository")
-    return found
 
 
 def _with_candidates(refused: ValuesRefused) -> ValuesRefused:

@@ -182,6 +182,8 @@ class _Editor:
 
     def make(self, edits: Sequence[Edit]) -> None:
         """Make edits that do not touch each other; of one text."""
+        if self.file.quickly:
+            self.file = open_level(self.file.text)
         way = _address_of(edits[0])
         levels = _descend(self.file, way)
         made = [_Made(edit, self._step(levels[-1], edit, _address_of(edit))) for edit in edits]
@@ -196,7 +198,8 @@ class _Editor:
         changes = tuple(change for one in made for change in one.step.changes)
         for level in reversed(levels[1:]):
             changes = level.lifted(changes)
-        changed = open_level(self.file.text.changed(changes))
+        # Only meanings are compared, so that the parser without exact marks will do; an edit after this one reads again.
+        changed = open_level(self.file.text.changed(changes), quickly=True)
         _require_only_changes(levels, _descend(changed, way), way=way, made=made)
         self.file = changed
         for one in made:

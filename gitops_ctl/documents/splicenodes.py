@@ -4,6 +4,7 @@ The pure-Python parser is used, because its marks count characters of the text (
 to take a tab before a comment, as every other parser does.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
@@ -14,10 +15,13 @@ from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner
 
+from gitops_ctl.documents.batch import without_cycle_search
 from gitops_ctl.documents.splicerefusal import SpliceRefused
 
 MERGE: Final = "<<"
 _DEEPEST: Final = 100
+MOST_EDITED: Final = 100_000
+"""Keys and values of a text that can be edited: the parser with exact marks reads some twenty thousand in a second."""
 
 
 class _Mark(Protocol):
@@ -107,10 +111,12 @@ def read_nodes(text: str, *, above: int = 0, quickly: bool = False) -> tuple[Nod
         quickly: by libyaml, three times as fast, for texts that are only read.
 
     Raises:
-        SpliceRefused: not YAML, a template, nested too deep, or a key that stands twice.
+        SpliceRefused: not YAML, a template, nested too deep, a key that stands twice, or too much to be edited.
     """
     try:
-        roots = _Builder(CParser(text.encode()) if quickly else _Parser(text), above=above).documents()
+        with without_cycle_search():
+            parser = CParser(text.encode()) if quickly else _Parser(text)
+            roots = _Builder(parser, above=above, most=sys.maxsize if quickly else MOST_EDITED).documents()
     except yaml.YAMLError as error:
         raise _not_yaml(error, text=text, above=above) from None
     for root in roots:
@@ -145,9 +151,11 @@ def _head(node: Node) -> Shape:
 class _Builder:
     """From events to nodes."""
 
-    def __init__(self, parser: Parser | CParser, *, above: int) -> None:
+    def __init__(self, parser: Parser | CParser, *, above: int, most: int) -> None:
         self._parser = parser
         self._above = above
+        self._most = most
+        self._left = most
         self._depth = 0
 
     def documents(self) -> tuple[Node, ...]:
@@ -167,6 +175,10 @@ class _Builder:
     def _node(self) -> Node:
         event = self._next()
         start, end = _place(event.start_mark), _place(event.end_mark)
+        self._left -= 1
+        if self._left < 0:
+            message = f"the text holds more than {self._most} keys and values, too many to be edited in place"
+            raise SpliceRefused("TooLarge", message, line=start.line + 1 + self._above)
         if isinstance(event, yaml.AliasEvent):
             return Node("alias", start, end, value=event.anchor or "")
         tag, anchor = getattr(event, "tag", None) or "", getattr(event, "anchor", None) or ""

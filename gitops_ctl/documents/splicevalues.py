@@ -12,7 +12,7 @@ from gitops_ctl.documents.splicenodes import Node
 from gitops_ctl.documents.splicerefusal import SpliceRefused
 
 _MOST_NODES: Final = 200_000
-"""That aliases may make of one document."""
+"""That aliases may make of one document, beside those that are written."""
 
 _SAFE_WORD: Final = r"[A-Za-z0-9/._](?:[A-Za-z0-9/._@+=-]|:(?=[A-Za-z0-9/._]))*"
 _SAFE: Final = re.compile(f"{_SAFE_WORD}(?: {_SAFE_WORD})*")
@@ -40,14 +40,13 @@ class Reader:
     """
 
     def __init__(self, root: Node) -> None:
-        self._anchors = {node.anchor: node for node in root.walk() if node.anchor}
-        self._left = _MOST_NODES
+        nodes = list(root.walk())
+        self._anchors = {node.anchor: node for node in nodes if node.anchor}
+        self._left = _MOST_NODES + 2 * len(nodes)
 
     def value(self, node: Node) -> JsonValue:
         """The JSON value of a node."""
-        self._left -= 1
-        if self._left < 0:
-            raise SpliceRefused("TooLarge", "aliases repeat too much of the document")
+        self._spend()
         node = self.target(node)
         if node.kind == "scalar":
             return scalar_value(node)
@@ -77,13 +76,18 @@ class Reader:
 
     def target(self, node: Node) -> Node:
         """The node itself, or the one that an alias stands for."""
-        self._left -= 1
+        self._spend()
         if node.kind != "alias":
             return node
         target = self._anchors.get(node.value)
-        if target is None or self._left < 0:
+        if target is None:
             raise SpliceRefused("Aliased", "an alias leads nowhere", line=node.start.line + 1)
         return target
+
+    def _spend(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise SpliceRefused("TooLarge", "aliases repeat too much of the document")
 
     def _sources(self, node: Node) -> list[Node]:
         sources = [member for key, member in node.entries if key.is_merge]

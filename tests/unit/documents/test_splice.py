@@ -3,7 +3,8 @@
 import pytest
 
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.documents.splice import ABSENT, splice, value_in
+from gitops_ctl.documents import splicenodes, splicevalues
+from gitops_ctl.documents.splice import ABSENT, documents_in, splice, value_in
 from tests.support.splice import changed_lines, edited, new, put, refusal, text
 
 KEY = "/kubeProxyReplacement"
@@ -217,6 +218,17 @@ def test_aliases_that_multiply_are_not_followed_for_ever():
     old = f"a0: &a0 [1, 2, 3]\n{levels}\nb: 1\n"
     assert edited(old, put("/b", 2)) == old.removesuffix("b: 1\n") + "b: 2\n"
     assert refusal(old, put("/a8", 2)).reason == "TooLarge"
+
+
+def test_more_than_can_be_edited_in_a_moment_is_refused_with_the_limit_and_can_still_be_read(monkeypatch):
+    monkeypatch.setattr(splicenodes, "MOST_EDITED", 1000)
+    monkeypatch.setattr(splicevalues, "_MOST_NODES", 100)
+    old = "a: 1\nlist:\n" + "- x\n" * 2000
+    refused = refusal(old, put("/a", 2))
+    assert (refused.reason, refused.line) == ("TooLarge", 998)
+    assert "more than 1000 keys and values, too many to be edited in place" in refused.message
+    assert value_in(old.encode(), document=0, pointer="/list/1999") == "x"
+    assert len(documents_in(old.encode())[0]["list"]) == 2000
 
 
 def test_a_value_is_read_where_it_stands():
