@@ -1,7 +1,7 @@
 # The targets of a day.  `make` alone prints them; each makes .venv from the lock file first when that is needed.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cni test check sim faults bench soak peers docs
+.PHONY: help demo demo-cni demo-topology test check sim faults bench soak peers docs
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
@@ -12,6 +12,7 @@ SPREAD := -n 2 --dist loadgroup --no-loadscope-reorder
 help:
 	@echo 'make demo     the main job on this machine, from signed commits to Ready objects'
 	@echo 'make demo-cni a cluster moves from kube-proxy to Cilium and back, with pull requests on a real Gitea'
+	@echo 'make demo-topology racks come into an inventory in Git, with a real Kueue and Node Feature Discovery'
 	@echo 'make test     all tests in everyday size; builds the real components once, beside the fast tests'
 	@echo 'make check    format, lint, types, layers, sizes, generated files: what a commit must pass'
 	@echo 'make sim      simulations, a fault at every I/O point'
@@ -29,6 +30,9 @@ demo: .venv/.synced
 
 demo-cni: .venv/.synced
 	@$(BIN)/gitops-ctl demo cni
+
+demo-topology: .venv/.synced
+	@$(BIN)/gitops-ctl demo topology
 
 test: .venv/.synced
 	@$(BIN)/python -m tools.peers --beside $(PYTEST) $(SPREAD) -m 'not soak'
