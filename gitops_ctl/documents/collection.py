@@ -18,6 +18,8 @@ from gitops_ctl.documents.shape import GIT_ONLY_KINDS, Flaw
 from gitops_ctl.documents.tree import Selection, TreeFile, is_ignore_file, select
 from gitops_ctl.documents.worktree import control_files, scan
 
+_GIT_ONLY_NAMES = frozenset(kind.kind for kind in GIT_ONLY_KINDS)
+
 
 @dataclass(frozen=True)
 class DocumentSet:
@@ -118,7 +120,10 @@ def assemble(
     loaded = [reader.load(entry) for entry in (*selection.files, *control)]
     hidden = {entry.path: reader.load(entry) for entry in selection.hidden}
     found = [document for one in loaded for document in one.documents]
-    documents, repeated = split_repeated([document for document in found if not _is_git_only(document)])
+    git_only = [document for document in found if _is_git_only(document)]
+    documents, repeated = split_repeated(
+        [document for document in found if not _is_git_only(document)] if git_only else found
+    )
     problems = in_reading_order(
         in_charts((*selection.problems, *(problem for one in loaded for problem in one.problems), *repeated))
     )
@@ -133,7 +138,7 @@ def assemble(
         hidden_broken=frozenset(
             file for file, one in hidden.items() if any(problem.is_error for problem in one.problems)
         ),
-        git_only=tuple(document for document in found if _is_git_only(document)),
+        git_only=tuple(git_only),
     )
 
 
@@ -161,4 +166,4 @@ def split_repeated(documents: Iterable[Document]) -> tuple[tuple[Document, ...],
 
 
 def _is_git_only(document: Document) -> bool:
-    return document.id.group_kind in GIT_ONLY_KINDS
+    return document.id.kind in _GIT_ONLY_NAMES and document.id.group_kind in GIT_ONLY_KINDS

@@ -90,7 +90,7 @@ class _Builder:
         self._looks = Introducers(store, documents=blobs, judged=lambda: lines.judged)
 
     def add(self, document: Document, *, commit: str) -> None:
-        wanted = followed_fields(document.tree)
+        wanted = followed_fields(document.tree, kind=document.id.group_kind)
         for verb, pointer in wanted:
             found = self._introduced(document, verb=verb, pointer=pointer, commit=commit)
             if isinstance(found, str):

@@ -10,10 +10,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
-from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE, ANNOTATION_RECREATE, GROUP
+from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE, ANNOTATION_RECREATE, CONSENT_ANNOTATIONS, GROUP
 from gitops_ctl.core.canonical import canonical_json
 from gitops_ctl.core.ids import GroupKind, GroupVersionKind
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
 from gitops_ctl.documents.pointer import pointer_of, steps_of
 
 Fields: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -132,10 +132,15 @@ def authorising_fields(tree: JsonObject) -> tuple[tuple[str, str], ...]:
     return tuple((verb, pointer) for verb, pointer in wanted if value_at(tree, pointer) is not None)
 
 
-def followed_fields(tree: JsonObject) -> tuple[tuple[str, str], ...]:
-    """(verb, pointer) of the authorising fields that the document has, and of what they speak about where the kind says it."""
+def followed_fields(tree: JsonObject, *, kind: GroupKind | None = None) -> tuple[tuple[str, str], ...]:
+    """(verb, pointer) of the authorising fields that the document has, and of what they speak about where the kind says it.
+
+    `kind` spares reading it from the document.
+    """
+    taught = _REGISTRY.get(kind or GroupVersionKind.of(tree).group_kind)
+    if taught is None and CONSENT_ANNOTATIONS.isdisjoint(object_at(tree, "metadata", "annotations")):
+        return ()
     own = authorising_fields(tree)
-    taught = _REGISTRY.get(GroupVersionKind.of(tree).group_kind)
     known = {pointer for _, pointer in own}
     spoken = {pointer for pointers in (taught.authorises if taught else {}).values() for pointer in pointers}
     others = sorted(pointer for pointer in spoken - known if value_at(tree, pointer) is not None)
