@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.doubles.apiserver.store import Change, Store
+from tests.doubles.kueue import Variant
 from tests.support.simulation_faults import Kind
 from tests.support.simulation_search import Search
 from tests.support.topology_rules import QUEUES, WORKLOADS, Rules, quotas
@@ -43,9 +44,11 @@ def test_promise_07_a_sample_of_faults_anywhere_in_scheduling_changes_nothing_in
     search: Callable[[Story], Search], story: Story
 ) -> None:
     found = search(story)
-    wrong = found.explore(EVERY_KIND, count=1, seed=SEED)
+    # Another version of Kueue plays a story that is here already: its run without faults is enough for every day.
+    count = 1 if story.variant is Variant.V0_17 else 0
+    wrong = found.explore(EVERY_KIND, count=count, seed=SEED)
     assert not wrong, f"seed {SEED}:\n" + "\n\n".join(wrong)
-    assert found.runs == 2
+    assert found.runs == 1 + count
 
 
 @pytest.mark.soak

@@ -297,15 +297,11 @@ class World:
     async def _stop_evicted(self) -> None:
         while True:
             await self.clock.sleep(2.0)
-            page: Any = await self.admin.list_all(WORKLOADS) if await self._has_kueue() else None
-            for tree in () if page is None or self.clings else page.items:
+            for _, tree in () if self.clings else self.api.store.all(("kueue.x-k8s.io", "workloads"), "team"):
                 done = eviction_finished(tree)
                 if done is not None:
                     name = tree["metadata"]["name"]
                     await self.admin.replace(f"{WORKLOADS}/{name}", done, subresource="status")
-
-    async def _has_kueue(self) -> bool:
-        return await self.admin.find(f"{CRDS}/workloads.kueue.x-k8s.io") is not None
 
 
 @cache
