@@ -1,18 +1,27 @@
 """The profile of every Node, computed once for each change of the Node or of a source (topology-scheduling.md, 6)."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Final
 
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.cache import Cache
 from gitops_ctl.scheduling.options import Options
-from gitops_ctl.scheduling.profile import Profile, profile_name, profile_of
+from gitops_ctl.scheduling.profile import profile_name, profile_of
 from gitops_ctl.scheduling.seen import SeenNode
 from gitops_ctl.scheduling.source import TopologySource
 from gitops_ctl.scheduling.topology import levels_of, topology_name
 
 _YIELD_EVERY: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The profile that a Node has to have: its name, computed once, and the levels behind it.  All Nodes of a profile share one."""
+
+    name: str
+    levels: tuple[str, ...]
 
 
 class Profiles:
@@ -23,7 +32,8 @@ class Profiles:
         self._options = options
         self._sources: dict[str, TopologySource] = {}
         self._round = 0
-        self._known: dict[NamespacedName, tuple[SeenNode, int, Profile]] = {}
+        self._known: dict[NamespacedName, tuple[SeenNode, int, Due]] = {}
+        self._due: dict[tuple[str, ...], Due] = {}
         self._levels: dict[str, tuple[str, ...]] = {}
 
     @property
@@ -47,17 +57,20 @@ class Profiles:
         """A Node is gone."""
         self._known.pop(key, None)
 
-    def of(self, key: NamespacedName, seen: SeenNode) -> Profile:
-        """The profile that a Node has to have now; without the reasons."""
+    def of(self, key: NamespacedName, seen: SeenNode) -> Due:
+        """The profile that a Node has to have now."""
         known = self._known.get(key)
         if known is not None and known[1] == self._round and (known[0] is seen or known[0].labels == seen.labels):
             return known[2]
-        found = profile_of(seen.labels, self._sources.values(), options=self._options)
-        levels = self._levels.setdefault(topology_name(found.name), found.levels)
-        # One tuple for all Nodes of a profile, and no reasons: they would be kept for every Node.
-        kept = Profile(levels, found.source)
-        self._known[key] = (seen, self._round, kept)
-        return kept
+        levels = profile_of(seen.labels, self._sources.values(), options=self._options).levels
+        due = self._due.get(levels) or self._new(levels)
+        self._known[key] = (seen, self._round, due)
+        return due
+
+    def _new(self, levels: tuple[str, ...]) -> Due:
+        due = self._due[levels] = Due(profile_name(levels), levels)
+        self._levels[topology_name(due.name)] = levels
+        return due
 
     async def compute(self) -> None:
         """Compute what is not known, in pieces, so that other tasks run in between."""

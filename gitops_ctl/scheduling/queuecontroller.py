@@ -139,7 +139,9 @@ class QueueController:
         published = [
             Published(feature.node, feature.labels, feature.written_at)
             for _, feature in caches.features.cache.items()
-            if feature.node in living and feature.source in ready
+            if feature.source in ready
+            and (labels := living.get(feature.node)) is not None
+            and not feature.labels.items() <= labels.items()
         ]
         return settling(living, profiles=due, published=published, now=self._ports.clock.wall())
 

@@ -35,18 +35,15 @@ class SeenFeature:
         tree: the object without its managers.
         node: the Node that it is about.
         source: the UID of its controller, of the source that it names where it has none.
+        labels: the labels that it asks for.
         written_at: when anybody wrote it last.
     """
 
     tree: JsonObject
     node: str
     source: str
+    labels: Labels
     written_at: datetime
-
-    @property
-    def labels(self) -> Labels:
-        """The labels that it asks for."""
-        return {key: value for key, value in object_at(self.tree, "spec", "labels").items() if isinstance(value, str)}
 
 
 def seen_node(tree: JsonObject) -> SeenNode:
@@ -62,7 +59,9 @@ def seen_feature(tree: JsonObject) -> SeenFeature:
     written_at = max(_moment(text) for text in (*times, text_at(tree, "metadata", "creationTimestamp")))
     owner = next((one for one in objects_at(tree, "metadata", "ownerReferences") if bool_at(one, "controller")), None)
     source = text_at(tree, "metadata", "labels", SOURCE_UID) if owner is None else text_at(owner, "uid")
-    return SeenFeature(without_managers(tree), intern(node_of(tree)), intern(source), written_at)
+    asked = object_at(tree, "spec", "labels")
+    labels = {intern(key): intern(value) for key, value in asked.items() if isinstance(value, str)}
+    return SeenFeature(without_managers(tree), intern(node_of(tree)), intern(source), labels, written_at)
 
 
 def seen_change(_tree: JsonObject) -> None:
