@@ -124,25 +124,27 @@ def consented_fields(kind: GroupKind, pointer: str) -> tuple[str, ...]:
     return ("/spec",) if everywhere else authorised_fields(kind, "consent") or ()
 
 
-def authorising_fields(tree: JsonObject) -> tuple[tuple[str, str], ...]:
-    """(verb, pointer) of the authorising fields that this document can have and has."""
-    kind = GroupVersionKind.of(tree).group_kind
+def authorising_fields(tree: JsonObject, *, kind: GroupKind | None = None) -> tuple[tuple[str, str], ...]:
+    """(verb, pointer) of the authorising fields that this document can have and has; `kind` spares reading it."""
+    kind = kind or GroupVersionKind.of(tree).group_kind
     taught = _REGISTRY.get(kind)
-    wanted = (*_consent_pointers(kind), *(taught.fields if taught else ()))
-    return tuple((verb, pointer) for verb, pointer in wanted if value_at(tree, pointer) is not None)
+    own = taught.fields if taught is not None else ()
+    if CONSENT_ANNOTATIONS.isdisjoint(object_at(tree, "metadata", "annotations")):
+        wanted = own
+    else:
+        wanted = (*_consent_pointers(kind), *own)
+    return tuple([(verb, pointer) for verb, pointer in wanted if value_at(tree, pointer) is not None])
 
 
 def followed_fields(tree: JsonObject, *, kind: GroupKind | None = None) -> tuple[tuple[str, str], ...]:
-    """(verb, pointer) of the authorising fields that the document has, and of what they speak about where the kind says it.
-
-    `kind` spares reading it from the document.
-    """
-    taught = _REGISTRY.get(kind or GroupVersionKind.of(tree).group_kind)
-    if taught is None and CONSENT_ANNOTATIONS.isdisjoint(object_at(tree, "metadata", "annotations")):
-        return ()
-    own = authorising_fields(tree)
+    """(verb, pointer) of the authorising fields that the document has, and of what they speak about where the kind says it."""
+    kind = kind or GroupVersionKind.of(tree).group_kind
+    own = authorising_fields(tree, kind=kind)
+    taught = _REGISTRY.get(kind)
+    if taught is None or not taught.authorises:
+        return own
     known = {pointer for _, pointer in own}
-    spoken = {pointer for pointers in (taught.authorises if taught else {}).values() for pointer in pointers}
+    spoken = {pointer for pointers in taught.authorises.values() for pointer in pointers}
     others = sorted(pointer for pointer in spoken - known if value_at(tree, pointer) is not None)
     return (*own, *(("edit", pointer) for pointer in others))
 
@@ -156,7 +158,7 @@ def value_at(tree: JsonObject | None, pointer: str) -> JsonValue:
     """The value at a pointer, None where nothing is; lists are not entered."""
     value: JsonValue = tree
     for step in steps_of(pointer):
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict | Mapping):  # a dict is told apart faster
             return None
         value = value.get(step)
     return value
