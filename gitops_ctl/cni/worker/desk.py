@@ -74,7 +74,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one attempt ended.  `removed` and `restored` are what went or came with it."""
+    """How one attempt ended.
+
+    Attributes:
+        removed, restored: what went or came with it.
+        there: what of kube-proxy was there at the end of a removal, None when that is not known; it is not listed as removed.
+    """
 
     result: Result
     message: str
@@ -82,6 +87,7 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     removed: tuple[ProxyObject, ...] = ()
     restored: tuple[ProxyObject, ...] = ()
+    there: tuple[ProxyObject, ...] | None = None
 
 
 def refused(error: GitopsError) -> Outcome:
@@ -110,8 +116,11 @@ class Desk:
         """
         return _require_standing(_operation(await self._client.get(self._path)), request_id)
 
-    async def claim(self, request_id: str) -> Claim:
+    async def claim(self, request_id: str, *, removing: Sequence[ProxyObject] = ()) -> Claim:
         """Write the claim; when this returns the effect may happen, once, while the claim is fresh.
+
+        `removing` is listed as removed with it, so that nothing is missing there when this process is killed on the way; the
+        receipt takes out again what is still there.
 
         Raises:
             Withdrawn: the request was taken away first, or the id is claimed already.
@@ -126,6 +135,8 @@ class Desk:
             if request_id in operation.claims:
                 raise Withdrawn(f"the request {request_id} is claimed already")
             owned["claims"] = [*list_at(owned, "claims"), {"id": request_id, "worker": self._worker, "at": self._now()}]
+            if removing:
+                owned["removed"] = _merged(list_at(owned, "removed"), removing, at=self._now())
             tried.append(clock.boot_s())
             return True
 
@@ -148,6 +159,8 @@ class Desk:
             for member, items in (("removed", outcome.removed), ("restored", outcome.restored)):
                 if items:
                     owned[member] = _merged(list_at(owned, member), items, at=self._now())
+            if outcome.there is not None:
+                _take_out(owned, outcome.there)
             _forget(tree, operation, owned)
             return True
 
@@ -216,6 +229,15 @@ def _merged(listed: Sequence[JsonValue], items: Iterable[ProxyObject], *, at: st
     """`listed` and what came with this receipt; an object is listed once by its uid."""
     known = {text_at(entry, "uid") for entry in listed if isinstance(entry, Mapping)}
     return [*listed, *(item.changed(at=at).to_tree() for item in items if item.uid not in known)]
+
+
+def _take_out(owned: Owned, there: Iterable[ProxyObject]) -> None:
+    """List as removed only what is not there."""
+    uids = {item.uid for item in there}
+    left = [entry for entry in objects_at(owned, "removed") if text_at(entry, "uid") not in uids]
+    owned.pop("removed", None)
+    if left:
+        owned["removed"] = left
 
 
 def _forget(tree: JsonObject, operation: Operation, owned: Owned) -> None:

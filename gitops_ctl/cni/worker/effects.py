@@ -16,7 +16,7 @@ from gitops_ctl.cni.worker.cilium import see_cilium
 from gitops_ctl.cni.worker.desk import CLAIM_S, Desk, Outcome, Unfit, Withdrawn, read_cluster, refused, require_lock
 from gitops_ctl.cni.worker.kubeproxy import KubeProxy, read_kube_proxy, remove, restore
 from gitops_ctl.cni.worker.machine import Look
-from gitops_ctl.cni.worker.proxyset import rendered_set
+from gitops_ctl.cni.worker.proxyset import ProxyObject, rendered_set
 from gitops_ctl.cni.worker.target import Target, look_at_target
 from gitops_ctl.cni.worker.wanted import Question
 from gitops_ctl.cni.worker.watch import MachineWatch
@@ -144,17 +144,18 @@ class Effects:
             client = await self._scene.target.client()
             await self._require_new_side(client, operation)
             self._require_nobody_renders()
+            objects = (await read_kube_proxy(client)).objects
         except GitopsError as error:
             return refused(error)
-        claim = await self._desk.claim(request.id)
-        try:
-            before = await read_kube_proxy(client)
-        except GitopsError as error:
-            return refused(error)
-        changed = await remove(client, before.objects, require_allowed=claim.require_fresh)
+        claim = await self._desk.claim(request.id, removing=objects)
+        changed = await remove(client, objects, require_allowed=claim.require_fresh)
         if changed.stopped_at:
             result = Result.UNKNOWN if changed.objects else Result.REFUSED
-            return Outcome(result, f"RemovalStopped: {changed.stopped_at}", removed=changed.objects)
+            _, there = await self._left()
+            if there is None:
+                there = tuple(item for item in objects if item not in changed.objects)
+            message = f"RemovalStopped: {changed.stopped_at}"
+            return Outcome(result, message, removed=changed.objects, there=there)
         return await self._until_gone(Outcome(Result.UNKNOWN, "", removed=changed.objects))
 
     async def _require_new_side(self, client: KubeClient, operation: Operation) -> None:
@@ -176,19 +177,22 @@ class Effects:
         clock = self._own.clock
         end_s = clock.boot_s() + self._waits.gone_s
         while True:
-            left = await self._left()
+            left, there = await self._left()
             if left == "":
                 note = "the objects and pods of kube-proxy are gone; its old rules stay on each node until it reboots"
                 return Outcome(Result.DONE, note, removed=so_far.removed)
             if clock.boot_s() >= end_s:
-                return Outcome(Result.UNKNOWN, f"RemovalNotFinished: still there: {left}", removed=so_far.removed)
+                message = f"RemovalNotFinished: still there: {left}"
+                return Outcome(Result.UNKNOWN, message, removed=so_far.removed, there=there)
             await clock.sleep(self._waits.poll_s)
 
-    async def _left(self) -> str:
+    async def _left(self) -> tuple[str, tuple[ProxyObject, ...] | None]:
+        """What is still there, for people, and its objects; None when it cannot be read."""
         try:
-            return (await read_kube_proxy(await self._scene.target.client())).left
+            found = await read_kube_proxy(await self._scene.target.client())
         except GitopsError as error:
-            return f"not known ({error.message})"
+            return f"not known ({error.message})", None
+        return found.left, found.objects
 
     async def _restore(self, request: Request) -> Outcome:
         while True:

@@ -1,5 +1,6 @@
 """One request from check to receipt, with machines and servers in memory (cni-switch.md, sections 2.1, 7, 8 and 17)."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,24 @@ async def performed(world: WorkerWorld, **options: Any) -> Any:
     request = request_in(world)
     await world.effects(**options).perform(request)
     return world.receipt(request.id)
+
+
+async def killed_at_delete(world: WorkerWorld, number: int) -> None:
+    """Carry out the first request until the process dies before its deletion of that number, or right after the last one."""
+    deletes: list[str] = []
+
+    def die(call: Any, side: str) -> None:
+        if side == "before" and call.method == "DELETE":
+            deletes.append(call.path)
+        if side == "before" and len(deletes) >= min(number, len(OURS) + 1):
+            raise asyncio.CancelledError
+        if side == "after" and len(deletes) == len(OURS) < number:
+            raise asyncio.CancelledError
+
+    world.target_point = die
+    with pytest.raises(asyncio.CancelledError):
+        await performed(world)
+    world.target_point = lambda _call, _side: None
 
 
 class TestApplyMode:
@@ -361,6 +380,29 @@ class TestRemoval:
         receipt = await performed(world)
         assert receipt["result"] == "Unknown"
         assert all(world.there(path_of(tree)) for tree in OURS)
+
+    @pytest.mark.parametrize("deleted", [0, 1, 2, 4])
+    async def test_what_a_killed_worker_removed_is_listed_and_what_it_left_is_not(
+        self, world: WorkerWorld, deleted: int
+    ) -> None:
+        await self.ready(world)
+        await killed_at_delete(world, deleted + 1)
+        receipt = await performed(world)
+        assert receipt["result"] == ("Done" if deleted == len(OURS) else "Unknown")
+        kinds = ["DaemonSet", "ServiceAccount", "ClusterRoleBinding", "ConfigMap"]
+        assert [item["kind"] for item in world.stored().get("removed", ())] == kinds[:deleted]
+
+    async def test_a_deletion_whose_reply_was_lost_is_listed(self, world: WorkerWorld) -> None:
+        await self.ready(world)
+
+        def lose(call: Any, side: str) -> None:
+            if call.method == "DELETE" and side == "after":
+                raise ReplyLost("the connection broke")
+
+        world.target_point = lose
+        receipt = await performed(world)
+        assert receipt["message"].startswith("RemovalStopped: DaemonSet kube-proxy")
+        assert [item["kind"] for item in world.stored()["removed"]] == ["DaemonSet"]
 
 
 class TestRestoration:
