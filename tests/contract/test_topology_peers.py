@@ -213,6 +213,15 @@ async def test_a_queue_without_groups_admits_what_requests_nothing(bench: Bench)
     await bench.until_workload("modest", _admitted)
 
 
+async def test_a_plan_that_repeats_a_resource_is_stored_where_no_webhook_is(bench: Bench) -> None:
+    (one,), (two,) = (groups({name: 1})["resourceGroups"] for name in ("one", "two"))
+    tree = cluster_queue(bench.name("queue"), {}, resourceGroups=[one, two])
+    await bench.make(f"{BASE}/clusterqueues", tree)
+    borrowing = cluster_queue(bench.name("borrows"), {"one": 1})
+    borrowing["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["borrowingLimit"] = "1"
+    assert (await bench.api.create(f"{BASE}/clusterqueues", borrowing)).status == 422
+
+
 # -- Kueue: hold and drain -------------------------------------------------------------------------------------------
 
 

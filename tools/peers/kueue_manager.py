@@ -1,7 +1,7 @@
 """The full manager of Kueue with its webhooks, for the rules that only they enforce (topology-scheduling.md, sections 7.7 and 14.3).
 
-It makes its certificates itself and writes their authority into the webhook configurations and the definitions, so both must be there
-before it starts, under the names that it expects.  The API server calls it as the Service `kueue-webhook-service`, whose address is in a
+It makes its certificates itself, puts them into a Secret, and writes their authority into the webhook configurations and the definitions, so
+all of them must be there before it starts, under the names that it expects; then it waits until the Secret is mounted as files.  The API server calls it as the Service `kueue-webhook-service`, whose address is in a
 range of Services that are loopback addresses: the published configurations are used as they are.
 """
 
@@ -25,6 +25,7 @@ KUEUE_WEBHOOKS: Final = Published(
 )
 NAMESPACE: Final = "kueue-system"
 SERVICE: Final = "kueue-webhook-service"
+SECRET: Final = "kueue-webhook-server-cert"
 SERVICE_RANGE: Final = "127.97.0.0/24"
 ADDRESS, PORT = "127.97.0.10", 9443
 
@@ -74,7 +75,7 @@ def manager_objects() -> list[dict[str, Any]]:
         {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": "kueue-webhook-server-cert", "namespace": NAMESPACE},
+            "metadata": {"name": SECRET, "namespace": NAMESPACE},
         },
         {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": ADDRESS, "ports": [port]}},
         *[_converting(tree) for tree in _trees(KUEUE_CRDS)],
