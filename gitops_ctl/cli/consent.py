@@ -9,6 +9,8 @@ import click
 import yaml
 
 from gitops_ctl.api.names import (
+    ANNOTATION_ALLOW_DRAIN,
+    ANNOTATION_ALLOW_NODE_DROP,
     ANNOTATION_ALLOW_PRUNE,
     ANNOTATION_CONFIRM_SWITCH,
     ANNOTATION_RECREATE,
@@ -89,6 +91,43 @@ def prune(digest: str, file: Path, *, name: str) -> int:
     edits = annotation_edits(place, name=ANNOTATION_ALLOW_PRUNE, value=digest)
     meaning = f"This consents to removing the set {digest} by {place.id}."
     return carry_out(place, edits, meaning=meaning, known=f"{place.id} names {digest} already")
+
+
+@consent.command()
+@click.argument("digest")
+@_FILE
+@_NAME
+def drain(digest: str, file: Path, *, name: str) -> int:
+    """Consent to one drain of the ClusterQueue in FILE: the change DIGEST, as `plan topology` and `explain queue` name it."""
+    return _digest_consent(
+        document_in(file, kind="ClusterQueue", name=name),
+        ANNOTATION_ALLOW_DRAIN,
+        digest,
+        meaning="This consents to one drain of {object}, and to the eviction of whatever holds quota in it, for the change {digest}.",
+    )
+
+
+@consent.command("node-drop")
+@click.argument("digest")
+@_FILE
+@_NAME
+def node_drop(digest: str, file: Path, *, name: str) -> int:
+    """Consent to a revision that takes the Nodes of the set DIGEST out of the TopologySource in FILE, past the drop guard."""
+    return _digest_consent(
+        document_in(file, kind="TopologySource", name=name),
+        ANNOTATION_ALLOW_NODE_DROP,
+        digest,
+        meaning="This consents to taking the labels of {object} from the Nodes of the set {digest}.",
+    )
+
+
+def _digest_consent(place: Place, annotation: str, digest: str, *, meaning: str) -> int:
+    import gitops_ctl.scheduling.documentrules  # noqa: F401, PLC0415 - knows these annotations
+
+    _require(annotation, digest, place)
+    edits = annotation_edits(place, name=annotation, value=digest)
+    known = f"{place.id} names {digest} already"
+    return carry_out(place, edits, meaning=meaning.format(object=place.id, digest=digest), known=known)
 
 
 def _require(annotation: str, value: str, place: Place) -> None:

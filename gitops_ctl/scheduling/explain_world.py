@@ -8,7 +8,7 @@ from datetime import datetime
 
 from gitops_ctl.core.conditions import condition_of, listed
 from gitops_ctl.core.duration import to_text
-from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, text_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, objects_at, text_at
 from gitops_ctl.core.moment import from_rfc3339
 from gitops_ctl.scheduling.drain import left_flavors
 from gitops_ctl.scheduling.explain import Line, explain_node, explain_queue, hostname_clashes
@@ -58,6 +58,7 @@ def queue_lines(tree: JsonObject, live: Live, *, now: datetime, options: Options
     return (
         *_state_lines(tree, queue, now),
         *explain_queue(queue, world_of(live), desired, now=now, options=options),
+        *_usage_lines(tree),
         *_holding_lines(holding(workloads, queue.name), now),
         *_waiting_lines(queue, waiters, live),
         *_clash_lines(queue, live, options),
@@ -175,6 +176,24 @@ def _state_lines(tree: JsonObject, queue: Queue, now: datetime) -> Iterator[Line
     yield Line(
         "stop policy", f"{queue.managed.policy or 'absent'}; Git wants {queue.wanted}, carried out {queue.applied}"
     )
+
+
+def _usage_lines(tree: JsonObject) -> Iterator[Line]:
+    """What Kueue counts for each flavor, reserved and used; a flavor that goes may go when both are zero."""
+    counted = [_totals(tree, name) for name in ("flavorsReservation", "flavorsUsage")]
+    for flavor in sorted(counted[0].keys() | counted[1].keys()):
+        reserved, used = (totals.get(flavor, "unknown") for totals in counted)
+        yield Line(f"usage {flavor}", f"reserved {reserved}, used {used}")
+
+
+def _totals(tree: JsonObject, name: str) -> Mapping[str, str]:
+    return {
+        text_at(flavor, "name"): ", ".join(
+            f"{one.get('total', 0)} {text_at(one, 'name')}" for one in objects_at(flavor, "resources")
+        )
+        or "0"
+        for flavor in objects_at(tree, "status", name)
+    }
 
 
 def _holding_lines(workloads: tuple[Workload, ...], now: datetime) -> Iterator[Line]:

@@ -120,6 +120,7 @@ def test_a_drain_is_explained_with_its_age_and_with_who_still_holds_quota():
         f"since 2031-04-02T05:00:00Z (1h ago), flavors {ZONED_FLAVOR}, evicted (1h ago) and not gone"
     )
     assert "evicted" not in found["holds quota default/train-2"]
+    assert found[f"usage {ZONED_FLAVOR}"] == "reserved 2 cpu, used 2 cpu"
     assert "holds quota default/other" not in found
     assert found["Active"].startswith("False/Stopped")
     assert found["stop policy"] == "HoldAndDrain; Git wants None, carried out None"
