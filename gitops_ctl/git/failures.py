@@ -5,9 +5,12 @@ certificates are transient errors with a code that says who has to act; `Retry-A
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Final
+
+import pygit2
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import GitopsError, RateLimited, Refused, TransientError, Unavailable
@@ -107,6 +110,24 @@ def host_refused(url: str, *, secure_shell: bool, why: str = "") -> TransientErr
     because = f": {printable(why)}" if why else ""
     what = f"the certificate of {url} is refused{because}"
     return TransientError(what, code=ErrorCode.CERTIFICATE_REFUSED, subject=url)
+
+
+@contextmanager
+def own_machine() -> Iterator[None]:
+    """Around work with the manager's own disk and processes: what goes wrong there is waited for and told, and is no bug.
+
+    Raises:
+        TransientError: FETCH_FAILED, with the system's words: the disk is full or read-only, no process can be made.
+    """
+    try:
+        yield
+    except (OSError, pygit2.GitError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise TransientError(
+            f"the manager's own disk or processes cannot be worked with: {printable(why)}",
+            code=ErrorCode.FETCH_FAILED,
+            hint="look at the space, the mount and the limits of the cache folder and of the temporary folder",
+        ) from error
 
 
 def printable(text: str) -> str:

@@ -28,6 +28,7 @@ LOCK_FILE: Final = "in-use"
 UNFINISHED_FILE: Final = "unfinished"
 INCOMING: Final = "refs/incoming/tip"
 KEPT: Final = "refs/kept/"
+REDIRECTS: Final = "http.followRedirects"
 
 _LEFTOVERS: Final = ("objects/**/tmp_*", "objects/**/*_git2_*", "objects/**/*.lock", "refs/**/*.lock", "*.lock")
 
@@ -46,12 +47,13 @@ def prepare_repository(path: Path) -> None:
 
     Raises:
         TransientError: REPOSITORY_DAMAGED, it cannot be repaired; fetch into a new one.
+        OSError, pygit2.GitError: the disk cannot be written; the next call goes on from there.
     """
-    if not (path / "HEAD").exists() or not (path / "objects").is_dir():
+    if not _is_made(path):
         flags = RepositoryInitFlag.BARE | RepositoryInitFlag.MKPATH | RepositoryInitFlag.NO_DOTGIT_DIR
         repository = pygit2.init_repository(path, flags=flags)
         # Redirects are refused: credentials would go along to a place that nobody named.
-        repository.config["http.followRedirects"] = False
+        repository.config[REDIRECTS] = False
         repository.free()
     if not (path / UNFINISHED_FILE).exists():
         return
@@ -60,10 +62,20 @@ def prepare_repository(path: Path) -> None:
         with ObjectStore.open(path) as store:
             _drop_dangling_refs(store)
             _write_shallow_edges(store)
+    except OSError:
+        raise  # a full disk damages nothing: what is unfinished stays marked
     except Exception as error:
         what = f"the local copy at {path.name} is damaged and is fetched anew"
         raise TransientError(what, code=ErrorCode.REPOSITORY_DAMAGED) from error
     (path / UNFINISHED_FILE).unlink()
+
+
+def _is_made(path: Path) -> bool:
+    """Whether the repository was made to its end: its setting about redirects is the last thing that is written."""
+    if not (path / "HEAD").exists() or not (path / "objects").is_dir():
+        return False
+    config = path / "config"
+    return config.exists() and REDIRECTS.partition(".")[2].lower() in config.read_text(errors="replace").lower()
 
 
 @contextmanager

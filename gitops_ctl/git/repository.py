@@ -10,6 +10,7 @@ Rules (gitops.md, section 2.1; faults G08, G09, G11, G17 and G20):
 import hashlib
 import shutil
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,7 @@ from typing import Final, Protocol, Self
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import NotFound
 from gitops_ctl.git.collect import collect_garbage, is_due
+from gitops_ctl.git.failures import own_machine
 from gitops_ctl.git.fetching import FetchRequest
 from gitops_ctl.git.layout import exclusive, is_sound, prepare_repository
 from gitops_ctl.git.store import ObjectStore
@@ -54,6 +56,9 @@ class CloneCache:
         Args:
             url: its normalised form counts.
             tenant: whose credentials fetch into it, for example namespace and Secret; copies are never shared across it.
+
+        Raises:
+            TransientError: FETCH_FAILED, the disk cannot be worked on; `lease` raises it too.
         """
         with self._lock:
             return self._newest(self._clone(url, tenant))
@@ -86,8 +91,11 @@ class CloneCache:
                 self._remove(path)
 
     def discard(self, path: Path) -> None:
-        """Start anew: the next `path_for` gives an empty generation; for a copy that turned out to be damaged."""
-        with self._lock:
+        """Start anew: the next `path_for` gives an empty generation; for a copy that turned out to be damaged.
+
+        While the disk does not let us nothing happens, and the copy is found to be damaged once more.
+        """
+        with self._lock, suppress(OSError):
             _next_generation(path).mkdir(exist_ok=True)
             self._retire(path)
 
@@ -110,12 +118,13 @@ class CloneCache:
             TransientError, Refused: the copy could not be packed; it stays in use.
         """
         path = request.repository
-        if not is_due(path):
-            return path
+        with own_machine():
+            if not is_due(path):
+                return path
         building = path.parent / BUILDING
         shutil.rmtree(building, ignore_errors=True)
         await collector.collect(replace(request, repository=path), keep=keep, into=building)
-        with self._lock:
+        with self._lock, own_machine():
             fresh = building.rename(_next_generation(path))
             self._retire(path)
         return fresh
@@ -130,7 +139,7 @@ class CloneCache:
     def _newest(self, clone: Path) -> Path:
         newest = max(_generations(clone), key=_number, default=clone / f"{GENERATION}1")
         if not (newest / "HEAD").exists():
-            with exclusive(newest):
+            with own_machine(), exclusive(newest):
                 prepare_repository(newest)
         return newest
 

@@ -20,7 +20,7 @@ from gitops_ctl.core.errors import GitopsError, InternalError, TransientError
 from gitops_ctl.core.jsonvalue import JsonObject, bool_at, int_at, object_at, text_at
 from gitops_ctl.core.redact import redact_text
 from gitops_ctl.git.child import Child, start
-from gitops_ctl.git.failures import printable
+from gitops_ctl.git.failures import own_machine, printable
 from gitops_ctl.git.fetching import (
     Credentials,
     Fetched,
@@ -147,7 +147,8 @@ class ChildTransport:
                 if child.waits:
                     return child
                 await child.end()
-        return await start(module, scratch=self._scratch)
+        with own_machine():
+            return await start(module, scratch=self._scratch)
 
     def _keep_a_spare(self) -> None:
         if self._keeps_spare and self._spare is None:

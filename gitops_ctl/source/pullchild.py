@@ -22,6 +22,7 @@ import pygit2
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import InternalError, Refused
 from gitops_ctl.documents.batch import without_cycle_search
+from gitops_ctl.git.failures import own_machine
 from gitops_ctl.git.fetch_child import die_with_parent
 from gitops_ctl.source.pullcheck import check_pull
 from gitops_ctl.source.pullreport import (
@@ -66,8 +67,9 @@ class PullChild:
 
         Raises:
             InternalError: the child ended by a bug of ours.
+            TransientError: FETCH_FAILED, no process or no folder can be made.
         """
-        with tempfile.TemporaryDirectory(prefix="gitops-ctl-check-") as home:
+        with own_machine(), tempfile.TemporaryDirectory(prefix="gitops-ctl-check-") as home:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-I",
