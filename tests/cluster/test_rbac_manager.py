@@ -12,6 +12,7 @@ import yaml
 from gitops_ctl.api.inventory import MAX_ENTRIES
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from tests.support.managed_proposal import propose_and_withdraw
+from tests.support.managed_topology import peers_defined, schedule_and_retire
 from tests.support.manager_process import LEASE, Managed, managed_tenant, manager_plane  # noqa: F401
 from tests.support.product import AUTHOR, config_map, people  # noqa: F401
 from tests.support.sync_cluster import until
@@ -133,7 +134,7 @@ def everything_that_is_watched() -> str:
 
 
 async def full_cycle(managed: Managed) -> None:
-    """Bootstrap, apply, drift, refusal (twice), prune, restart of Git server and manager, deletion, hand-over of the Lease."""
+    """Bootstrap, apply, drift, refusal (twice), prune, scheduling, restart of the manager, deletion, hand-over of the Lease."""
     tenant = managed.tenant
     first = await managed.start()
     await tenant.until_applied(tenant.root)
@@ -149,6 +150,7 @@ async def full_cycle(managed: Managed) -> None:
     await _until_recorded(managed, pruned)
     assert await tenant.config_map("more") is None
     await propose_and_withdraw(managed)
+    await schedule_and_retire(managed)
     await tenant.admin.delete(tenant.sync_path())
 
     async def gone() -> bool:
@@ -208,7 +210,8 @@ async def _until_recorded(managed: Managed, commit: str) -> None:
 
 
 async def test_the_manager_needs_every_right_that_it_has_and_no_other(managed: Managed) -> None:
-    await full_cycle(managed)
+    async with peers_defined(managed):
+        await full_cycle(managed)
     entries = managed.entries()
     denied = [
         (event["verb"], event["requestURI"], event["responseStatus"].get("message", ""))

@@ -244,15 +244,28 @@ def test_the_rights_of_the_manager_are_these():
     }
 
 
-def test_what_scheduling_may_write_is_what_it_makes():
-    rules = the(chart_objects(), "ClusterRole", SCHEDULING)["rules"]
-    look = {"get", "list", "watch"}
-    told = {name: set(rule["verbs"]) - look for rule in rules for name in rule["resources"]}
-    assert told["nodes"] == {"patch"}
-    assert told["clusterqueues"] == {"patch"}
-    assert told["clusterqueues/status"] == {"patch"}
-    assert told["admissionchecks"] == set()
-    assert {group for rule in rules for group in rule["apiGroups"]} == {"worker.gpustack.ai", "", "kueue.x-k8s.io"}
+def test_the_rights_of_scheduling_are_these():
+    rules = rules_of([tree for tree in chart_objects() if tree["metadata"]["name"] == SCHEDULING])
+    told = {
+        (group, resource): rule["verbs"]
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    look = ["list", "watch"]
+    assert told == {
+        ("worker.gpustack.ai", "topologysources"): ["get", *look, "patch"],
+        ("worker.gpustack.ai", "topologysources/status"): ["patch"],
+        ("", "nodes"): [*look, "patch"],
+        ("kueue.x-k8s.io", "topologies"): ["get", *look, "create", "delete"],
+        ("kueue.x-k8s.io", "resourceflavors"): [*look, "create", "update", "delete"],
+        ("kueue.x-k8s.io", "clusterqueues"): ["get", *look, "patch"],
+        ("kueue.x-k8s.io", "clusterqueues/status"): ["patch"],
+        ("kueue.x-k8s.io", "admissionchecks"): look,
+        ("", "configmaps"): ["get", *look],
+        ("", "secrets"): ["get", *look],
+        ("nfd.k8s-sigs.io", "nodefeatures"): [*look, "create", "update", "delete"],
+    }
 
 
 def test_every_kind_of_ours_that_is_stored_has_rights():
