@@ -6,6 +6,8 @@ time, and what is not finished then is settled by the next worker, which looks a
 
 import asyncio
 import sys
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,12 +18,17 @@ from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.core.memory import forbid_core_dumps
 from gitops_ctl.core.process import asked_to_end, replica_identity
 from gitops_ctl.kube.config import load_cluster
+from gitops_ctl.kube.looplag import watch_lag
 from gitops_ctl.kube.transport import KubeClient
-from gitops_ctl.telemetry.endpoints import Endpoints, health_app
+from gitops_ctl.telemetry.endpoints import Endpoints, health_app, metrics_app
 from gitops_ctl.telemetry.logs import configure_logs, logger
+from gitops_ctl.telemetry.workermetrics import WorkerMetrics
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from gitops_ctl.cni.worker.probe import When
+    from gitops_ctl.cni.worker.room import WorkerRoom
     from gitops_ctl.cni.worker.unit import Ports
 
 log = logger(__name__)
@@ -40,6 +47,7 @@ class Settings:
     probe_port: int
     interval_s: float
     health: str
+    metrics: str = ""
 
 
 @click.group()
@@ -80,6 +88,7 @@ def worker() -> None:
     help="Seconds between two looks while an operation runs.",
 )
 @click.option("--health-address", default="127.0.0.1:0", show_default=True)
+@click.option("--metrics-address", default="", help="Serve /metrics here; off when left out.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
 def cluster(  # noqa: PLR0913  each is an option
     *,
@@ -92,6 +101,7 @@ def cluster(  # noqa: PLR0913  each is an option
     service_probe_port: int,
     observation_interval: float,
     health_address: str,
+    metrics_address: str,
     log_level: str,
 ) -> int:
     """Observe machines and target clusters, and carry out what operations ask for, until SIGTERM."""
@@ -107,6 +117,7 @@ def cluster(  # noqa: PLR0913  each is an option
         probe_port=service_probe_port,
         interval_s=observation_interval,
         health=health_address,
+        metrics=metrics_address,
     )
     return asyncio.run(run_worker(settings))
 
@@ -122,20 +133,41 @@ async def run_worker(settings: Settings) -> int:
     asked = asked_to_end()
     config = await load_cluster(settings.kubeconfig, settings.context, allow_exec=False)
     async with KubeClient(config, component="cluster-worker") as own:
-        room = WorkerRoom(make_ports(own, settings), namespace=settings.namespace)
-        app = health_app(is_ready=lambda: room.is_ready)
-        async with Endpoints({"health": (app, settings.health)}):
-            log.info("working", namespace=settings.namespace, identity=settings.identity)
+        metrics = WorkerMetrics(requests=lambda: own.calls)
+        room = WorkerRoom(make_ports(own, settings, metrics), namespace=settings.namespace)
+        async with Endpoints(_apps(settings, room, metrics)) as endpoints:
+            log.info("working", namespace=settings.namespace, identity=settings.identity, **endpoints.addresses)
             working = asyncio.create_task(room.run(), name="room")
+            lag = asyncio.create_task(watch_lag(own.clock, observe=metrics.loop_lag_seconds.observe), name="lag")
             ending = asyncio.create_task(asked.wait(), name="signal")
             await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
             room.stop()
             ending.cancel()
-            await working
+            try:
+                await working
+            finally:
+                lag.cancel()
     return 0
 
 
-def make_ports(own: KubeClient, settings: Settings) -> "Ports":
+def _apps(
+    settings: Settings, room: "WorkerRoom", metrics: WorkerMetrics
+) -> Mapping[str, tuple["web.Application", str]]:
+    """What is served, and where."""
+    apps = {"health": (health_app(is_ready=lambda: room.is_ready), settings.health)}
+    if settings.metrics:
+        apps["metrics"] = (metrics_app(metrics, refresh=lambda: _count(room, metrics)), settings.metrics)
+    return apps
+
+
+def _count(room: "WorkerRoom", metrics: WorkerMetrics) -> None:
+    machines: Counter[str] = Counter()
+    for unit in room.units:
+        machines += unit.machine_states()
+    metrics.set_gauges(clusters=len(room.units), machines=machines, running=sum(unit.running for unit in room.units))
+
+
+def make_ports(own: KubeClient, settings: Settings, metrics: WorkerMetrics) -> "Ports":
     """What the units of this process work with."""
     from gitops_ctl.cni.worker.connecting import talos_machines  # noqa: PLC0415 - as above
     from gitops_ctl.cni.worker.credentials import Credentials  # noqa: PLC0415 - as above
@@ -151,4 +183,5 @@ def make_ports(own: KubeClient, settings: Settings) -> "Ports":
         connect=talos_machines(own.clock),
         probe=ProbeOptions(settings.probe, settings.probe_port),
         pace=pace,
+        settled=lambda action, result: metrics.effects.labels(action, result).inc(),
     )

@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from aiohttp import web
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import TerminalError
 from gitops_ctl.telemetry.listening import Bounds, listen
-from gitops_ctl.telemetry.metrics import Metrics
 
 
 def health_app(*, is_ready: Callable[[], bool]) -> web.Application:
@@ -29,7 +28,13 @@ def health_app(*, is_ready: Callable[[], bool]) -> web.Application:
     return app
 
 
-def metrics_app(metrics: Metrics, *, refresh: Callable[[], None]) -> web.Application:
+class Measured(Protocol):
+    """What has a text exposition: `Metrics`, `WorkerMetrics`."""
+
+    def render(self) -> bytes: ...
+
+
+def metrics_app(metrics: Measured, *, refresh: Callable[[], None]) -> web.Application:
     """`/metrics`; `refresh` sets the gauges from the caches just before they are read, so that none goes stale."""
 
     async def scrape(_request: web.Request) -> web.Response:

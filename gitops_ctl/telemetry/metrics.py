@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_late
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
-_SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 
 class Metrics:
@@ -20,7 +20,7 @@ class Metrics:
     def __init__(self, *, requests: Callable[[], Mapping[tuple[str, str], int]] = dict) -> None:
         """`requests` gives how often each verb was sent for each resource since the start."""
         self.registry = CollectorRegistry()
-        self.registry.register(_Requests(requests))
+        self.registry.register(Requests(requests))
         self.queue_depth = Gauge("workqueue_depth", "Keys that are due.", ["name"], registry=self.registry)
         self.queue_unfinished_seconds = Gauge(
             "workqueue_unfinished_work_seconds",
@@ -47,14 +47,14 @@ class Metrics:
         self.loop_lag_seconds = Histogram(
             "gitops_ctl_event_loop_lag_seconds",
             "How much later than asked for a task of the manager was run.",
-            buckets=_SECONDS,
+            buckets=SECONDS,
             registry=self.registry,
         )
         self.fetch_seconds = Histogram(
             "gitops_ctl_fetch_seconds",
             "Time of one question to a Git server, of one fetch from it, or of one cleaning of a copy.",
             ["step", "result"],
-            buckets=_SECONDS,
+            buckets=SECONDS,
             registry=self.registry,
         )
 
@@ -63,7 +63,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class _Requests(Collector):
+class Requests(Collector):
     """What a client counts already is not counted twice."""
 
     def __init__(self, requests: Callable[[], Mapping[tuple[str, str], int]]) -> None:

@@ -40,6 +40,11 @@ class WorkerRoom:
         """Whether every kind of ours was read: before that nothing may be concluded from what is missing."""
         return all(informer.synced.is_set() for informer in self._informers.values())
 
+    @property
+    def units(self) -> Sequence[ClusterUnit]:
+        """One for each TalosCluster that is worked for."""
+        return [unit for unit, _ in self._units.values()]
+
     async def run(self) -> None:
         """Work until `stop`; effects that run then are finished, within the time for that."""
         clock = self._ports.own.clock

@@ -5,7 +5,8 @@ A look is written when something other than its time differs, and an operation's
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -65,6 +66,7 @@ class Ports:
         own: client of the worker's own cluster.
         worker: the identity that stands in claims.
         connect: opens a connection to a machine.
+        settled: is told action and result of each request that got its receipt.
     """
 
     own: KubeClient
@@ -73,6 +75,7 @@ class Ports:
     connect: Connect
     probe: ProbeOptions
     pace: Pace = field(default_factory=Pace)
+    settled: Callable[[str, str], None] = lambda _action, _result: None
 
 
 class World(Protocol):
@@ -130,6 +133,16 @@ class ClusterUnit:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self.target.close()
+
+    @property
+    def running(self) -> int:
+        """Requests that are being carried out."""
+        return len(self._effects)
+
+    def machine_states(self) -> Counter[str]:
+        """How many machines were `reachable` at the newest look at them, `unreachable`, or are `unseen` yet."""
+        looks = [watch.latest for watch in self._watches.values()]
+        return Counter("unseen" if one is None else "reachable" if one.reachable else "unreachable" for one in looks)
 
     # What effects work on.
 
@@ -263,6 +276,7 @@ class ClusterUnit:
         try:
             outcome = await effects.perform(request)
             log.info("request carried out", request=request.id, result=outcome.result.value)
+            self._ports.settled(request.action.value, outcome.result.value)
         except Withdrawn:
             log.info("request withdrawn", request=request.id)
         except GitopsError as error:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,9 @@ class Running:
 
     def __init__(self, world: WorkerWorld, clock: SteppedClock) -> None:
         self.world, self.clock = world, clock
-        self.unit = ClusterUnit(UNIT_KEY, ports=world.ports(), world=self)
+        self.settled: list[tuple[str, str]] = []
+        ports = replace(world.ports(), settled=lambda action, result: self.settled.append((action, result)))
+        self.unit = ClusterUnit(UNIT_KEY, ports=ports, world=self)
         self.unit.target = world.target
 
     def cluster(self, key: NamespacedName) -> Any:
@@ -315,3 +318,13 @@ async def test_no_text_of_a_configuration_is_in_any_status(run: Running) -> None
     stored = str([run.operations(UNIT_KEY), run.machines(UNIT_KEY), run.cluster(UNIT_KEY)])
     assert SECRET not in stored
     assert KEY not in stored
+
+
+async def test_machines_are_counted_by_the_newest_look_at_them_and_requests_by_their_end(run: Running) -> None:
+    assert run.unit.machine_states() == {"unseen": 5}
+    run.world.machines["worker-2"].unreachable = True
+    request = run.world.apply_request("cp-2")
+    run.world.operation(LOOK, request)
+    await run.advance(30)
+    assert run.unit.machine_states() == {"reachable": 4, "unreachable": 1}
+    assert (run.settled, run.unit.running) == ([("apply-mode", "Done")], 0)
