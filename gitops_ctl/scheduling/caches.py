@@ -39,7 +39,11 @@ PROFILE_INDEX = "profile"
 
 
 class Caches:
-    """One informer for each kind; the room runs them."""
+    """One informer for each kind.
+
+    Attributes:
+        missed: what passes could not judge since they were woken for it last.
+    """
 
     def __init__(self, client: KubeClient, *, options: Options, timing: Timing | None = None) -> None:
         namespace = options.worker_namespace
@@ -61,6 +65,7 @@ class Caches:
         self.queues, self.checks = whole(QUEUE), whole(CHECK)
         self.kueue = Peer(client, (self.topologies, self.flavors, self.queues, self.checks))
         self.nfd = Peer(client, (self.features,))
+        self.missed: set[str] = set()
         self._needs_checks = bool(options.admission_checks)
 
     @property
@@ -97,6 +102,23 @@ class Caches:
         """Whether a plan can be made."""
         checks = self.checks.usable or not self._needs_checks
         return self.sees_profiles and self.sees_flavors and self.sees_features and self.queues.usable and checks
+
+    def sight(self) -> Mapping[str, bool]:
+        """What can be judged now."""
+        return {
+            "sources": self.sees_sources,
+            "features": self.features.usable,
+            "profiles": self.sees_profiles,
+            "flavors": self.sees_flavors,
+            "queues": self.sees_queues,
+        }
+
+    def may_judge(self, what: str) -> bool:
+        """Whether a pass may conclude anything now; one that may not is noted, and made up for as soon as it may."""
+        sees = self.sight()[what]
+        if not sees:
+            self.missed.add(what)
+        return sees
 
     @property
     def sees_features(self) -> bool:

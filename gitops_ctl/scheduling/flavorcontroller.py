@@ -49,7 +49,7 @@ class FlavorController:
     async def reconcile(self, key: NamespacedName) -> float | None:
         """Make, update or retire the flavor."""
         ports = self._ports
-        if not ports.caches.sees_flavors:
+        if not ports.caches.may_judge("flavors"):
             return None
         live = ports.caches.flavors.cache.get(key)
         flavor = ports.contributions.flavor(key.name)

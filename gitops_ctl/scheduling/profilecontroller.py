@@ -37,7 +37,7 @@ class ProfileController:
         if entry is None:
             self._warned.pop(key, None)
             return None
-        if not ports.caches.sees_profiles or entry.value.is_deleted:
+        if entry.value.is_deleted or not ports.caches.may_judge("profiles"):
             return None
         profile = ports.profiles.of(key, entry.value)
         if await self._topologies.ensure(profile.levels):

@@ -9,7 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from gitops_ctl.core.conditions import MESSAGE_LIMIT, Condition, condition_of, cut, is_true, merge_conditions
+from gitops_ctl.core.conditions import (
+    LIST_LIMIT,
+    MESSAGE_LIMIT,
+    Condition,
+    condition_of,
+    cut,
+    is_true,
+    merge_conditions,
+)
 from gitops_ctl.core.errors import Conflict, NotFound
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, int_at, object_at, text_at
@@ -65,7 +73,7 @@ class QueueController:
 
     async def _pass(self, key: NamespacedName) -> float | None:
         ports = self._ports
-        if not ports.caches.sees_queues:
+        if not ports.caches.may_judge("queues"):
             return None
         try:
             tree = await ports.client.get(QUEUE.path("", key.name))
@@ -146,11 +154,15 @@ class QueueController:
         return settling(living, profiles=due, published=published, now=self._ports.clock.wall())
 
     def _give_up(self, found: Settling, memory: _Memory) -> None:
-        """One Warning for each Node whose labels are waited for no longer."""
+        """One Warning for each Node whose labels are waited for no longer; of many, for the first."""
         given_up = frozenset(found.given_up)
-        for node, missing in sorted(given_up - memory.given_up):
+        new = sorted(given_up - memory.given_up)
+        more = f" ({len(new) - LIST_LIMIT} more Nodes lack theirs)" if len(new) > LIST_LIMIT else ""
+        for node, missing in new[:LIST_LIMIT]:
             regarding: JsonObject = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}}
-            note = f"{missing} is published and not on the Node after a minute; NFD may be configured to refuse it"
+            note = (
+                f"{missing} is published and not on the Node after a minute; NFD may be configured to refuse it{more}"
+            )
             self._ports.emit(regarding, "Warning", NOT_PROJECTED, note)
         memory.given_up = given_up
 

@@ -159,7 +159,7 @@ class SchedulingRoom:
         return again_s
 
     async def _source(self, key: NamespacedName) -> float | None:
-        return await self._sources.reconcile(key) if self.caches.sees_sources else None
+        return await self._sources.reconcile(key) if self.caches.may_judge("sources") else None
 
     # -- what can be seen -----------------------------------------------------------------------------------------
 

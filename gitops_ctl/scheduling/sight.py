@@ -49,7 +49,9 @@ class Sight:
                 if self._states() != told:
                     told = self._states()
                     self._say()
-                if gained := now - seen:
+                # What was out of sight between two looks left passes undone.
+                if gained := now - seen | now & self._caches.missed:
+                    self._caches.missed -= gained
                     self._wake(gained)
                 seen = now
                 await self._pause(EAGER_S if self._is_on_its_way() else CALM_S)
@@ -60,15 +62,7 @@ class Sight:
         return self._caches.kueue.state, self._caches.nfd.state
 
     def _seen(self) -> set[str]:
-        caches = self._caches
-        sight = {
-            "sources": caches.sees_sources,
-            "features": caches.features.usable,
-            "profiles": caches.sees_profiles,
-            "flavors": caches.sees_flavors,
-            "queues": caches.sees_queues,
-        }
-        return {name for name, sees in sight.items() if sees}
+        return {name for name, sees in self._caches.sight().items() if sees}
 
     def _is_on_its_way(self) -> bool:
         """Whether an informer that runs has not seen everything yet."""

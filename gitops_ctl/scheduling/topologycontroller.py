@@ -68,7 +68,7 @@ class TopologyController:
     async def reconcile(self, key: NamespacedName) -> float | None:
         """Make a Topology again that a Node needs, or retire one that nobody needs."""
         ports, name = self._ports, key.name
-        if not ports.caches.sees_profiles or not ports.caches.sees_flavors:
+        if not ports.caches.may_judge("profiles") or not ports.caches.may_judge("flavors"):
             return None
         live = ports.caches.topologies.cache.get(key)
         profile = name.removeprefix(topology_name(""))

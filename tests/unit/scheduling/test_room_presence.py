@@ -83,6 +83,21 @@ def test_a_cluster_without_kueue_and_sources_is_asked_for_kueue_every_five_minut
     in_world(story, kueue=False, nfd=False)
 
 
+def test_a_pass_that_could_not_see_everything_is_made_up_for() -> None:
+    async def story(world: World) -> None:
+        await hall(world)
+        assert world.room is not None
+        nodes = world.room.caches.nodes
+        nodes.suspect = True  # as after a list that lacks most of the Nodes: nothing may be concluded from it
+        await world.node("n5", region="north", zone="a")
+        await world.clock.sleep(4.0)
+        assert await world.profile("n5") == ""
+        nodes.suspect = False
+        await world.until_serves({flavor_name(ZONED): "20"})
+
+    in_world(story)
+
+
 def test_kueue_that_is_removed_and_installed_again_is_served_anew() -> None:
     async def story(world: World) -> None:
         await hall(world)
