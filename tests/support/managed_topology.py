@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from gitops_ctl.core.errors import NotFound
 from tests.doubles.peer_crds import peer_crds
 from tests.support.api_topology import WORKER_NAMESPACE, a_reference, in_config_map, on_webhook
 from tests.support.manager_process import Managed
@@ -46,7 +47,11 @@ async def peers_defined(managed: Managed) -> AsyncIterator[None]:
 
 
 async def _is_served(managed: Managed, path: str) -> bool:
-    return await managed.admin.find(path) is not None
+    try:
+        await managed.admin.list_all(path)
+    except NotFound:
+        return False
+    return True
 
 
 async def schedule_and_retire(managed: Managed) -> None:
