@@ -34,9 +34,25 @@ GIT_ONLY: Final = frozenset({GroupKind(GROUP, "TrustPolicy"), GroupKind(GROUP, "
 
 NOBODY: Final = Standing()
 _EDIT: Final = "edit"
+_CONSENT: Final = "consent"
 
 Scope = Callable[[GroupVersionKind], bool | None]
 """Whether a kind is namespaced; None when neither the cluster nor the unit knows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Another Sync of the same source, as far as it may make other objects of the same documents."""
+
+    sync: str
+    path: str
+    namespace: str
+    is_other_cluster: bool
+
+    def reads(self, file: str) -> bool:
+        """Whether a file of the repository is below its folder."""
+        folder = self.path.strip("/")
+        return folder in ("", ".") or file.startswith(f"{folder}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +62,7 @@ class UnitSpec:
     owner: OwnerId
     target_namespace: str = ""
     hold_unit: bool = False
+    elsewhere: tuple[Elsewhere, ...] = ()
 
 
 def desired_state(
@@ -170,8 +187,22 @@ class _Builder:
             depends_on=depends_on,
             mode=mode,
             consents=_consents(by, annotations),
-            standing=Standing(by, self.provenance.void_of(document.id)) if has_rules(identity.group_kind) else NOBODY,
+            standing=self._standing(document, identity, by) if has_rules(identity.group_kind) else NOBODY,
         )
+
+    def _standing(self, document: Document, identity: ObjectId, by: Mapping[str, Introduced]) -> Standing:
+        """Who stands behind the fields; a consent that would count for the object of another Sync too counts for neither."""
+        void = self.provenance.void_of(document.id)
+        twin = next((one for one in self.unit.elsewhere if _is_twin(one, document, identity)), None)
+        if twin is None:
+            return Standing(by, void)
+        shared = {pointer for pointer, item in by.items() if item.verb == _CONSENT}
+        why = (
+            f"Sync {twin.sync} makes another object of this document, and one consent speaks for one object: "
+            "give each its own document, with its namespace"
+        )
+        left = {pointer: item for pointer, item in by.items() if pointer not in shared}
+        return Standing(left, {**void, **dict.fromkeys(shared, why)})
 
     def _is_the_same(self, before: Desired, document: Document) -> bool:
         """Whether an object was made from this very document; what somebody stands behind is always looked at again."""
@@ -205,6 +236,14 @@ class _Builder:
     def _digest(self, document: Document, identity: ObjectId, introduced: Mapping[str, str]) -> str:
         marks = "".join(f"\n{name}={value}" for name, value in sorted(introduced.items()))
         return short_digest(f"{document.digest}\n{identity.namespace}\n{self.unit.owner.label}{marks}".encode())
+
+
+def _is_twin(one: Elsewhere, document: Document, identity: ObjectId) -> bool:
+    """Whether another Sync makes an object of the document that is not this one."""
+    if not one.reads(document.file):
+        return False
+    moves = bool(one.namespace and identity.namespace and not document.id.namespace)
+    return one.is_other_cluster or (moves and one.namespace != identity.namespace)
 
 
 def _dependencies(annotations: JsonObject) -> tuple[ObjectId, ...]:

@@ -6,7 +6,7 @@ lie in shards, and an entry stays in its shard for life: a change of one object 
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,7 +16,7 @@ from gitops_ctl.api.inventory import MAX_BYTES, MAX_ENTRIES
 from gitops_ctl.api.names import API_VERSION, FIELD_MANAGER, GROUP, VERSION
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.core.errors import BlockedError, NotFound, Refused
-from gitops_ctl.core.ids import ObjectId
+from gitops_ctl.core.ids import NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, objects_at, text_at
 from gitops_ctl.kube.answers import AlreadyExists, KindNotServed, NamespaceMissing
 from gitops_ctl.kube.transport import KubeClient
@@ -196,15 +196,21 @@ class InventoryStore:
             version = text_at(tree, "metadata", "resourceVersion")
             shards.append(Shard(number, {entry.id: entry for entry in entries}, version))
 
-    async def verified(self, record: Record) -> Record:
+    async def verified(self, record: Record, *, is_stored: Callable[[NamespacedName], bool]) -> Record:
         """The same record, with what is stored no longer marked so that the next `save` writes it again.
+
+        Only what `is_stored` does not know is asked about.
 
         Raises:
             KindNotServed: the CustomResourceDefinition is missing.
         """
         shards = []
         for shard in record.shards:
-            is_there = shard.version and await self._client.find(f"{self._collection}/{self._name(shard.number)}")
+            name = self._name(shard.number)
+            is_there = shard.version and (
+                is_stored(NamespacedName(self._unit.namespace, name))
+                or await self._client.find(f"{self._collection}/{name}")
+            )
             shards.append(shard if is_there else replace(shard, version=""))
         return Record(tuple(shards), record.entries)
 

@@ -16,7 +16,7 @@ from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.documents.problem import in_reading_order
 from gitops_ctl.documents.setrules import judge_set, without_echoes
 from gitops_ctl.kube.mapper import Discovery
-from gitops_ctl.sync.desired import UnitSpec, desired_state
+from gitops_ctl.sync.desired import Elsewhere, UnitSpec, desired_state
 from gitops_ctl.sync.model import Desired, DesiredState, OwnerId
 from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions
 
@@ -68,7 +68,7 @@ class Listing:
         """
         key = NamespacedName(sync.metadata.namespace, sync.metadata.name)
         async with self._loading.setdefault(key, asyncio.Lock()):
-            made_from = made_from_of(sync, revision)
+            made_from = (*made_from_of(sync, revision), self._elsewhere(sync))
             known = self._states.get(key)
             if known is not None and known[0] == made_from and not known[1].unsettled:
                 return known[1]
@@ -85,12 +85,32 @@ class Listing:
             return found.namespaced if found is not None else None
 
         unit = UnitSpec(
-            self.owner_of(sync), sync.spec.target_namespace or "", sync.spec.on_document_error == "HoldUnit"
+            self.owner_of(sync),
+            sync.spec.target_namespace or "",
+            sync.spec.on_document_error == "HoldUnit",
+            self._elsewhere(sync),
         )
         documents = _judged(self._load(revision, sync.spec.path), namespace=unit.target_namespace)
         return desired_state(
             documents, unit=unit, provenance=revision.provenance, is_namespaced=is_namespaced, known=known
         )
+
+    def _elsewhere(self, sync: Sync) -> tuple[Elsewhere, ...]:
+        """The other Syncs of the same source."""
+        source = (sync.metadata.namespace, sync.spec.source_ref.name)
+        found = [
+            Elsewhere(
+                other.metadata.name,
+                other.spec.path,
+                other.spec.target_namespace or "",
+                _cluster_of(other) != _cluster_of(sync),
+            )
+            for other in list(self._syncs())
+            if (other.metadata.namespace, other.spec.source_ref.name) == source
+            and other.metadata.name != sync.metadata.name
+            and not other.metadata.deletion_timestamp
+        ]
+        return tuple(sorted(found, key=lambda one: one.sync))
 
     async def asked_at(
         self, commit: str, *, sync: Sync, revision: AcceptedRevision, discovery: Discovery

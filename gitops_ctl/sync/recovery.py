@@ -1,8 +1,9 @@
 """What a unit may have in its cluster, after its record was deleted by hand (gitops.md, section 6).
 
-While a process lives it knows more than what is stored, and writes the record again.  A process that starts finds fewer shards
-than the status of the Sync names; then everything that the commits of the status declare, and every object of the watched kinds that
-carries the unit's mark, may be there.  Such entries have no UID: a prune takes them only with our own mark on the live object.
+While a process lives it knows more than what is stored, and writes the record again as soon as a watch shows that it is gone.
+A process that starts finds fewer shards than the status of the Sync names; then everything that the commits of the status declare,
+and every object of the watched kinds that carries the unit's mark, may be there.  Such entries have no UID: a prune takes them only
+with our own mark on the live object.
 """
 
 from collections.abc import Iterable, Mapping
@@ -66,7 +67,7 @@ async def write_again_if_gone(world: World, memory: Memory, *, tree: JsonObject)
     """
     if memory.store is None or memory.record is None:
         return
-    record = await memory.store.verified(memory.record)
+    record = await memory.store.verified(memory.record, is_stored=world.is_stored)
     if _gone(record):
         await _write(world, memory, store=memory.store, record=record, entries=record.entries)
         _tell(world, tree, record, record.entries)

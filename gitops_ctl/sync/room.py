@@ -4,6 +4,7 @@ Woken by a Sync that changes, by a source that accepts a revision, and by object
 also ends a pass that is at work on an older one (H01, H02).
 """
 
+import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from gitops_ctl.sync.controller import SyncController
 from gitops_ctl.sync.inventory import recorded_of
 from gitops_ctl.sync.listing import Listing, Load
 from gitops_ctl.sync.model import OwnerId
-from gitops_ctl.sync.world import SYNC, Emit, Syncs, World
+from gitops_ctl.sync.world import INVENTORY, SYNC, Emit, Syncs, World
 from gitops_ctl.trust.provenance import AcceptedRevisions
 
 
@@ -66,6 +67,14 @@ class SyncRoom:
         self._informer = Informer(
             client, SYNC, trim=without_managers, namespace=self._options.namespace, timing=self._options.timing
         )
+        self._records = Informer(
+            client,
+            INVENTORY,
+            trim=lambda _tree: True,
+            namespace=self._options.namespace,
+            timing=self._options.timing,
+            metadata_only=True,
+        )
         self.syncs = Syncs(self._informer.cache)
         queue: WorkQueue[NamespacedName] = WorkQueue(
             workers=self._options.workers, tenant_of=lambda key: key.namespace, draw=self._options.draw
@@ -101,7 +110,9 @@ class SyncRoom:
             wake=self.wake,
             require=self._options.require,
             stopping=self.queue.closed.is_set,
+            is_stored=lambda name: self._records.usable and name in self._records.cache,
         )
+        self._records.add_handler(self._recorded)
         self._informer.add_handler(self._changed, rescue=self.wake)
         self._revisions.subscribe(self._accepted)
         return self
@@ -130,7 +141,12 @@ class SyncRoom:
         """Work until `stop`; passes that run then are finished, and their inventories written."""
         reconcile = SyncController(self.world).reconcile
         controller = Controller("sync", self.queue, reconcile, workers=self._options.workers, pace=self._options.pace)
-        await controller.run_over(self._informer)
+        records = asyncio.create_task(self._records.run(), name="informer inventories")
+        try:
+            await controller.run_over(self._informer)
+        finally:
+            records.cancel()
+            await asyncio.gather(records, return_exceptions=True)
 
     def stop(self) -> None:
         """Begin no further pass; a pass at work finishes its objects and ends."""
@@ -151,6 +167,10 @@ class SyncRoom:
     def _accepted(self, source: NamespacedName) -> None:
         for key in self.syncs.of_source(source):
             self.queue.add(key, urgent=True)
+
+    def _recorded(self, change: Change[bool]) -> None:
+        if change.new is None and self._world is not None:
+            self._world.unstored(change.key)
 
     def _changed(self, change: Change[JsonObject]) -> None:
         old = change.old.value if change.old is not None else None

@@ -23,6 +23,7 @@ from gitops_ctl.sync.model import OwnerId
 from gitops_ctl.sync.unit import Memory
 
 SYNC: Final = Resource(GroupVersionKind(GROUP, VERSION, "Sync"), "syncs", namespaced=True)
+INVENTORY: Final = Resource(GroupVersionKind(GROUP, VERSION, "Inventory"), "inventories", namespaced=True)
 
 Emit = Callable[[JsonObject, str, str, str], None]
 """Says that something happened: the object, Normal or Warning, the reason, a note."""
@@ -92,6 +93,7 @@ class World:
         stopping: True from the moment on in which the process is to end.
         conditions: evaluates the expressions of health checks, outside of this process.
         statuses: the status of each Sync as this process wrote it last.
+        is_stored: whether a watch shows an Inventory of this name; False says nothing.
     """
 
     client: KubeClient
@@ -104,9 +106,21 @@ class World:
     wake: Callable[[NamespacedName], None]
     require: Callable[[], None] = lambda: None
     stopping: Callable[[], bool] = lambda: False
+    is_stored: Callable[[NamespacedName], bool] = lambda _name: False
     conditions: ConditionGuard = field(default_factory=ConditionGuard)
     units: dict[NamespacedName, Memory] = field(default_factory=dict)
     statuses: dict[NamespacedName, WrittenStatus] = field(default_factory=dict)
+
+    def unstored(self, name: NamespacedName) -> None:
+        """An Inventory is gone: the Sync whose record it was part of writes it again."""
+        sync, _, number = name.name.rpartition("-")
+        key = NamespacedName(name.namespace, sync)
+        memory = self.units.get(key)
+        shards = memory.record.shards if memory is not None and memory.record is not None else ()
+        if memory is not None and number in {str(shard.number) for shard in shards}:
+            memory.read_at_s = -math.inf
+            memory.done = ()
+            self.wake(key)
 
     def shown(self, key: NamespacedName, tree: JsonObject) -> None:
         """The cache shows a Sync: a status that we did not leave so is written again.

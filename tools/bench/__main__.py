@@ -26,6 +26,7 @@ from tools.bench.documents import applications, config_maps
 from tools.bench.figures import Report, table
 from tools.bench.judging import judging
 from tools.bench.proposal import opening
+from tools.bench.topology import topology
 from tools.bench.verifying import verifying
 from tools.bench.world import world
 
@@ -88,6 +89,11 @@ async def pull_request(report: Report, sizes: Sizes, folder: Path) -> None:
         await opening(made, report, count=max(sizes.rounds * 3, 3))
 
 
+async def scheduling(report: Report, sizes: Sizes, folder: Path) -> None:
+    async with world(folder) as made:
+        await topology(made, report, count=sizes.of(5000), rounds=sizes.rounds, window_s=sizes.window_s)
+
+
 BENCHMARKS: dict[str, Callable[[Report, Sizes, Path], Awaitable[None]]] = {
     "cold-configmaps": cold_maps,
     "cold-applications": cold_apps,
@@ -96,6 +102,7 @@ BENCHMARKS: dict[str, Callable[[Report, Sizes, Path], Awaitable[None]]] = {
     "judging": judgement,
     "check": command_line,
     "proposal": pull_request,
+    "topology": scheduling,
 }
 
 

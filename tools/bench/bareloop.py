@@ -6,7 +6,7 @@ product.  The clock runs from the first request to the last answer; bodies are r
 
 import asyncio
 import json
-import resource
+import os
 import ssl
 import sys
 import time
@@ -14,6 +14,8 @@ from pathlib import Path
 
 import aiohttp
 from yarl import URL
+
+from tools.bench.process import rss_mib
 
 
 def requests_in(path: Path) -> list[tuple[str, bytes]]:
@@ -45,7 +47,7 @@ async def run(job: dict[str, object], requests: list[tuple[str, bytes]]) -> dict
             for _ in range(int(str(job["width"]))):
                 group.create_task(work())
         took_s, cpu_s = time.monotonic() - began_s, time.process_time() - cpu_s
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = rss_mib(os.getpid(), peak=True)
     return {"seconds": took_s, "cpu_s": cpu_s, "count": len(requests), "failed": failed, "peak_mib": peak}
 
 

@@ -6,7 +6,6 @@ every commit, its paths and verbs, by the policy of its parent.  git starts gpg 
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.trust.chain import RangeRequest, Root, VerdictCache, judge_range
 from gitops_ctl.trust.firstseen import FirstSeen
 from tools.bench.figures import Figure, Report, Target
+from tools.bench.process import rss_mib
 from tools.bench.signed import History, history
 
 SAMPLE = 500
@@ -40,7 +40,7 @@ def judge(path: Path, root: str, digest: str, tip: str) -> dict[str, float | str
                 raise RuntimeError(verdict.message)
             if accepted == tip:
                 break
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = rss_mib(os.getpid(), peak=True)
     return {
         "seconds": time.monotonic() - began,
         "cpu_s": time.process_time() - used,
