@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pygit2
 
 _STDIN = "-"
+_REFERENCES: Final = "gitops-ctl-topology-references"
+"""The admission policy whose parameter object `--worker-namespace` stands for."""
 _ABOUT: Final = frozenset({GroupKind(WORKER_GROUP, "TopologySource")})
 
 
@@ -110,6 +112,7 @@ def check(  # noqa: PLR0913 - one parameter for each option
         folders=target.folders,
         policies=_policy_files(policies),
         accepted=_accepted(target.root, against) if against else None,
+        params={_REFERENCES: {"data": {"workerNamespace": options.worker_namespace}}},
         prepare=partial(_register_rules, options, nodes),
         about=_ABOUT,
     )

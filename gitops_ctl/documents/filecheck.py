@@ -4,9 +4,9 @@ Reading YAML holds the interpreter's lock, so threads would not help.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -33,12 +33,14 @@ class CheckInputs:
     Attributes:
         crds: documents of all CustomResourceDefinitions.
         policies: admission policies and their bindings.
+        params: parameter objects that are known without a server, by the name of their policy.
         accepted: the accepted version of objects, by id.
     """
 
     root: Path
     crds: tuple[Document, ...] = ()
     policies: tuple[JsonObject, ...] = ()
+    params: Mapping[str, JsonObject] = field(default_factory=dict)
     accepted: dict[ObjectId, JsonObject] | None = None
 
 
@@ -65,18 +67,18 @@ def check_files(paths: Sequence[str], inputs: CheckInputs, *, processes: int | N
 
 
 def _check_chunk(paths: Sequence[str], inputs: CheckInputs) -> list[FileReport]:
-    with without_cycle_search(), _judge(inputs.policies) as judge:
+    with without_cycle_search(), _judge(inputs) as judge:
         checker = Checker(SchemaCatalog(crds=inputs.crds), judge)
         return [_check_file(path, checker, inputs) for path in paths]
 
 
-def _judge(policies: Sequence[JsonObject]) -> AbstractContextManager[PolicyJudge | None]:
-    if not policies:
+def _judge(inputs: CheckInputs) -> AbstractContextManager[PolicyJudge | None]:
+    if not inputs.policies:
         return nullcontext()
     # CEL is only needed where there are policies.
     from gitops_ctl.documents.guard import PolicyGuard  # noqa: PLC0415
 
-    return PolicyGuard(policies)
+    return PolicyGuard(inputs.policies, params=inputs.params)
 
 
 def _check_file(path: str, checker: Checker, inputs: CheckInputs) -> FileReport:

@@ -1,6 +1,6 @@
 """Evaluates policies in a process of its own, so that a rule that does not end ends nothing else."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -19,16 +19,23 @@ class PolicyGuard:
 
     Args:
         policies: the ValidatingAdmissionPolicies and their bindings.
+        params: parameter objects that are known without a server, by the name of their policy.
         deadline_s: for all policies on one object.
 
     Raises:
         Refused: RULE; a policy cannot be compiled.
     """
 
-    def __init__(self, policies: Sequence[JsonObject], *, deadline_s: float = DEADLINE_S) -> None:
-        trees = list(policies)
-        self._engine = compile_policies(trees)
-        self._confined = Confined(_engine_of, trees, deadline_s=deadline_s)
+    def __init__(
+        self,
+        policies: Sequence[JsonObject],
+        *,
+        params: Mapping[str, JsonObject] | None = None,
+        deadline_s: float = DEADLINE_S,
+    ) -> None:
+        trees, known = list(policies), dict(params or {})
+        self._engine = compile_policies(trees, params=known)
+        self._confined = Confined(_engine_of, (trees, known), deadline_s=deadline_s)
 
     @property
     def server_only(self) -> tuple[str, ...]:
@@ -62,5 +69,6 @@ class PolicyGuard:
         self._confined.close()
 
 
-def _engine_of(policies: Sequence[JsonObject]) -> Callable[[Subject], list[Flaw]]:
-    return compile_policies(policies).flaws
+def _engine_of(given: tuple[Sequence[JsonObject], Mapping[str, JsonObject]]) -> Callable[[Subject], list[Flaw]]:
+    policies, params = given
+    return compile_policies(policies, params=params).flaws

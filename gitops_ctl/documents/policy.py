@@ -20,8 +20,9 @@ from gitops_ctl.documents.shape import Flaw
 
 _POLICY: Final = "ValidatingAdmissionPolicy"
 _BINDING: Final = "ValidatingAdmissionPolicyBinding"
-_VARIABLES: Final = ("object", "oldObject", "request", "variables")
-_SERVER_WORDS: Final = ("params", "authorizer", "namespaceObject", "request.userInfo")
+_PARAMS: Final = "params"
+_VARIABLES: Final = ("object", "oldObject", "request", "variables", _PARAMS)
+_SERVER_WORDS: Final = (_PARAMS, "authorizer", "namespaceObject", "request.userInfo")
 _MESSAGE_LIMIT: Final = 500
 
 
@@ -68,7 +69,7 @@ class _Validation:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One compiled policy.  `severity` is a warning when its binding only warns or audits."""
+    """One compiled policy.  `severity` is a warning when its binding only warns or audits; `params` stand for its parameter object."""
 
     name: str
     rules: tuple[JsonObject, ...]
@@ -77,6 +78,7 @@ class Policy:
     validations: tuple[_Validation, ...]
     ignores_failures: bool
     severity: Severity
+    params: JsonObject | None = None
 
     def flaws(self, subject: Subject) -> Iterator[Flaw]:
         """What the policy says against the object."""
@@ -86,6 +88,7 @@ class Policy:
             "object": subject.tree,
             "oldObject": subject.before,
             "request": subject.request(),
+            _PARAMS: self.params,
         }
         try:
             if not all(condition.is_true(binding) for condition in self.conditions):
@@ -145,8 +148,11 @@ class PolicyEngine:
         return [flaw for policy in self.policies for flaw in policy.flaws(subject)]
 
 
-def compile_policies(trees: Iterable[JsonObject]) -> PolicyEngine:
+def compile_policies(trees: Iterable[JsonObject], *, params: Mapping[str, JsonObject] | None = None) -> PolicyEngine:
     """Compile the admission policies among the objects; bindings among them decide between error and warning.
+
+    Args:
+        params: parameter objects that are known without a server, by the name of their policy.
 
     Raises:
         Refused: RULE; an expression is no CEL, or uses what is not known here.
@@ -163,19 +169,21 @@ def compile_policies(trees: Iterable[JsonObject]) -> PolicyEngine:
         if text_at(tree, "kind") != _POLICY:
             continue
         name = text_at(tree, "metadata", "name")
-        if is_server_only(tree):
+        known = (params or {}).get(name)
+        if is_server_only(tree, has_params=known is not None):
             server_only.append(name)
         else:
             denies = "Deny" in actions.get(name, {"Deny"})
-            policies.append(_compile(tree, severity="error" if denies else "warning"))
+            policies.append(_compile(tree, severity="error" if denies else "warning", params=known))
     return PolicyEngine(tuple(policies), tuple(server_only))
 
 
-def is_server_only(tree: JsonObject) -> bool:
-    """True for a policy that asks for parameters, for rights, or for who sends the request."""
-    if object_at(tree, "spec", "paramKind"):
+def is_server_only(tree: JsonObject, *, has_params: bool = False) -> bool:
+    """True for a policy that asks for rights, for who sends the request, or for parameters that are not known here."""
+    if object_at(tree, "spec", "paramKind") and not has_params:
         return True
-    return any(word in text for text in _expressions(tree) for word in _SERVER_WORDS)
+    words = [word for word in _SERVER_WORDS if word != _PARAMS or not has_params]
+    return any(word in text for text in _expressions(tree) for word in words)
 
 
 def subject_of(document: Document, *, resource: str, before: JsonObject | None) -> Subject:
@@ -190,7 +198,7 @@ def _expressions(tree: JsonObject) -> Iterator[str]:
             yield text_at(entry, "messageExpression")
 
 
-def _compile(tree: JsonObject, *, severity: Severity) -> Policy:
+def _compile(tree: JsonObject, *, severity: Severity, params: JsonObject | None) -> Policy:
     name = text_at(tree, "metadata", "name")
 
     def condition(entry: JsonObject) -> Expression:
@@ -211,6 +219,7 @@ def _compile(tree: JsonObject, *, severity: Severity) -> Policy:
             ),
             ignores_failures=text_at(tree, "spec", "failurePolicy") == "Ignore",
             severity=severity,
+            params=params,
         )
     except Refused as error:
         raise Refused(f"policy {name}: {error.message}", code=error.code, subject=name, hint=error.hint) from error

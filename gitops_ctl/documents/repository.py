@@ -5,6 +5,7 @@ first file that has to be read.
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +46,7 @@ class CheckRequest:
         root: of the repository; paths in findings are relative to it.
         folders: below the root, `/`-separated; the empty string is the root itself.
         policies: files with admission policies.
+        params: parameter objects that are known without a server, by the name of their policy.
         processes: how many at most; None for one per core.
         prepare: called before the first file is checked; registers the rules of higher rooms.
         about: kinds that rules between documents begin with; files without them are not read for such rules.
@@ -53,6 +55,7 @@ class CheckRequest:
     root: Path
     folders: tuple[str, ...] = ("",)
     policies: tuple[Path, ...] = ()
+    params: Mapping[str, JsonObject] = field(default_factory=dict)
     accepted: Accepted | None = None
     processes: int | None = None
     prepare: Callable[[], None] | None = None
@@ -118,7 +121,7 @@ def check_repository(request: CheckRequest, *, cache: CheckCache | None = None) 
         documents=sum(report.count for report in shown),
         checked=len(missing),
         hidden=tuple(file.path for file in files.hidden),
-        server_only=_server_only(request.policies),
+        server_only=_server_only(request),
     )
 
 
@@ -162,7 +165,8 @@ def _digests(root: Path, files: Iterable[WorkFile], stored: StoredRun) -> tuple[
 def _key(request: CheckRequest, crds: Sequence[str]) -> str:
     policies = [digest_of(path.read_bytes()) for path in request.policies]
     accepted = request.accepted.tree if request.accepted is not None else ""
-    parts = [program_key(), *crds, "policies", *policies, "accepted", accepted]
+    params = [json.dumps(request.params, sort_keys=True)] if policies else []
+    parts = [program_key(), *crds, "policies", *policies, *params, "accepted", accepted]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -176,18 +180,19 @@ def _check(request: CheckRequest, paths: Sequence[str], *, crds: Sequence[str]) 
         root=request.root,
         crds=crds_in(request.root, crds),
         policies=policies_in(request.policies),
+        params=request.params,
         accepted=dict(request.accepted.load()) if request.accepted is not None else None,
     )
     return check_files(paths, inputs, processes=request.processes)
 
 
-def _server_only(policies: Sequence[Path]) -> tuple[str, ...]:
-    if not policies:
+def _server_only(request: CheckRequest) -> tuple[str, ...]:
+    if not request.policies:
         return ()
     from gitops_ctl.documents.filecheck import policies_in  # noqa: PLC0415
     from gitops_ctl.documents.policy import compile_policies  # noqa: PLC0415
 
-    return compile_policies(policies_in(policies)).server_only
+    return compile_policies(policies_in(request.policies), params=request.params).server_only
 
 
 def _between(root: Path, shown: Sequence[FileReport], hidden: Sequence[FileReport]) -> list[Problem]:

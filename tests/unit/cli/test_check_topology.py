@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from gitops_ctl.api.manifests import manifest
 from gitops_ctl.cli.main import run
 
 SOURCE = """\
@@ -116,3 +117,14 @@ def test_a_file_that_holds_no_nodes_is_refused(checkout, capsys):
 def test_nodes_come_from_a_file_or_from_a_cluster(checkout, capsys):
     assert run(["check", "--cluster", "--nodes", str(checkout.parent / "nodes.yaml")]) == 1
     assert "exclude each other" in capsys.readouterr().err
+
+
+def test_the_policy_about_references_is_evaluated_with_the_worker_namespace_in_place_of_its_parameter(checkout, capsys):
+    policy = manifest("policies") / "topology-references.yaml"
+    told = found(capsys, "--policies", str(policy), "--worker-namespace", "topology")
+    assert [message for _, _, _, message in told if message.startswith("policy ")] == [
+        "policy gitops-ctl-topology-references: spec.configMap.configMapRef.namespace must be topology"
+    ]
+    assert found(capsys, "--policies", str(policy)) == []
+    assert run(["check", "--policies", str(policy)]) == 0
+    assert "left to the API server" not in capsys.readouterr().out
