@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,12 @@ async def test_the_files_are_copied_once_and_found_again_without_go(
     assert list(files) == ["crd/a.yaml", "crd/b.yaml"]
     monkeypatch.setattr(published, "find_go", lambda: None)
     assert await published_files(module) == files
+
+
+async def test_another_choice_of_the_same_module_is_another_copy(module: Published) -> None:
+    await published_files(module)
+    assert list(await published_files(replace(module, patterns=("other/*.yaml",)))) == ["other/c.yaml"]
+    assert list(await published_files(module)) == ["crd/a.yaml", "crd/b.yaml"]
 
 
 async def test_without_go_and_files_the_error_names_the_command(
