@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+import gitops_ctl.cni.holds  # noqa: F401 - registers the rules of a TalosCluster
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import ObjectId
-from gitops_ctl.sync.desired import UnitSpec, desired_state, is_consented
-from gitops_ctl.sync.model import OwnerId
+from gitops_ctl.sync.desired import Elsewhere, UnitSpec, desired_state, is_consented
+from gitops_ctl.sync.model import OwnerId, Standing
 from tests.support.sync import NOBODY, OTHER, OWNER, config_map, consent_by, desired, documents, is_namespaced, state_of
 
 RECREATE = "gitops-ctl.dev/recreate"
@@ -146,3 +147,43 @@ def test_objects_of_the_same_document_are_taken_over_from_the_revision_before() 
     assert after.objects[one] is before.objects[one]
     assert after.objects[consented] is not before.objects[consented]
     assert other.objects[one].digest != before.objects[one].digest
+
+
+CLUSTER = "---\n{apiVersion: ichor.maesh.dev/v1alpha1, kind: TalosCluster, metadata: {name: north%s}, spec: {}}\n"
+CONFIRM = "ichor.maesh.dev/confirm-kube-proxy-switch"
+CONFIRM_AT = f"/metadata/annotations/{CONFIRM.replace('/', '~1')}"
+
+
+def consented_in(namespace: str, *elsewhere: Elsewhere, file: str = "clusters/north.yaml") -> Standing:
+    text = CLUSTER % (f", namespace: {namespace}" if namespace else "")
+    provenance = consent_by("ann", ObjectId("ichor.maesh.dev", "TalosCluster", namespace, "north"), CONFIRM)
+    unit = UnitSpec(OWNER, target_namespace="lab", elsewhere=elsewhere)
+    return desired(text, unit=unit, provenance=provenance, file=file).standing
+
+
+@pytest.mark.parametrize("folder", ["", "clusters", "/clusters/"])
+def test_one_consent_for_the_objects_of_two_syncs_counts_for_neither(folder: str) -> None:
+    for namespace, twin in (
+        ("", Elsewhere("south", folder, "hall", is_other_cluster=False)),
+        ("", Elsewhere("south", folder, "", is_other_cluster=True)),
+        ("lab", Elsewhere("south", folder, "", is_other_cluster=True)),
+    ):
+        standing = consented_in(namespace, twin)
+        assert standing.of(CONFIRM_AT) is None
+        assert "Sync south makes another object of this document" in standing.why_void(CONFIRM_AT)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "other"),
+    [
+        ("lab", Elsewhere("south", "", "hall", is_other_cluster=False)),
+        ("", Elsewhere("south", "", "lab", is_other_cluster=False)),
+        ("", Elsewhere("south", "", "", is_other_cluster=False)),
+        ("", Elsewhere("south", "cluster", "hall", is_other_cluster=False)),
+    ],
+)
+def test_a_consent_counts_where_no_other_sync_makes_another_object_of_its_document(
+    namespace: str, other: Elsewhere
+) -> None:
+    assert consented_in(namespace).of(CONFIRM_AT) is not None
+    assert consented_in(namespace, other).of(CONFIRM_AT) is not None

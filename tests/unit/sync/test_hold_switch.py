@@ -216,3 +216,16 @@ async def test_a_lock_of_other_work_holds_no_change(switching: Bench):
     site.push({"north.yaml": cluster(site, "enabled", consent="enabled")})
     await site.until_ready()
     assert await mode(site) == "enabled"
+
+
+async def test_one_consent_for_the_clusters_of_two_syncs_holds_both(site: Bench):
+    await site.sync(targetNamespace=site.namespace)
+    await site.sync("south", targetNamespace="elsewhere")
+    nameless = ObjectId("ichor.maesh.dev", "TalosCluster", "", "north")
+    site.consent(nameless, ANNOTATION_CONFIRM_SWITCH)
+    text = cluster(site, "replaced", consent="replaced").replace(f"  namespace: {site.namespace}\n", "", 1)
+    assert site.namespace not in text
+    site.push({"north.yaml": text})
+    (held,) = await site.until_held("ConsentMissing")
+    assert "Sync south makes another object of this document" in held["message"]
+    assert await mode(site) == "enabled"
