@@ -192,7 +192,8 @@ class _Judging:
         kept = self._kept(source)
         if text is None:
             known = "its webhook is not asked" if source.kind == "Webhook" else "its ConfigMap is not known"
-            return _Judged(source.ready, f"{known}: the labels of its Nodes stay as they are", labels=kept)
+            follows = "the labels of its Nodes stay as they are" if source.ready[0] else "what it will say is open"
+            return _Judged(source.ready, f"{known}: {follows}", labels=kept)
         return self._planned(tree, text, kept)
 
     def _planned(self, tree: JsonObject, text: str, kept: Mapping[str, Labels]) -> _Judged:

@@ -167,7 +167,19 @@ def test_a_webhook_is_not_asked_and_its_labels_stay():
         },
     }
     found = told(live(sources=(hook,)), Proposed())
-    assert "webhook is not asked" in found.sources[0].message
+    assert found.sources[0].message == "its webhook is not asked: the labels of its Nodes stay as they are"
+    assert found.preview.profiles == ()
+    fresh = {**hook, "metadata": {"name": "fresh"}}
+    del fresh["status"]
+    new = told(live(), Proposed(sources=(fresh,), queues=(queue_document(),)))
+    assert {one.name: one.message for one in new.sources}[
+        "fresh"
+    ] == "its webhook is not asked: what it will say is open"
+
+
+def test_a_configmap_that_nobody_declares_leaves_the_labels_as_they_are():
+    found = told(live(config_maps={}), Proposed())
+    assert "its ConfigMap is not known" in found.sources[0].message
     assert found.preview.profiles == ()
 
 
