@@ -11,7 +11,7 @@ from gitops_ctl.kube.transport import KubeClient
 from tests.doubles.apiserver.api import ApiServer
 from tests.doubles.apiserver.direct import direct_client
 from tests.support.simulation import AWAY_S, LATE_S
-from tests.support.simulation_faults import Crash, FaultPlan, Kind, Side
+from tests.support.simulation_faults import WRITES, Crash, FaultPlan, Kind, Side
 from tests.support.switch_streams import FaultyStreams
 
 
@@ -73,9 +73,9 @@ class Process(Generic[W]):
         world = self._world
         world.rules.writer = "story"
         self.pass_by(call.subject, Side(side))
-        if side == "before":
+        if side == "before" and call.verb in WRITES:
             world.rules.writer = self._name
-            if call.verb not in ("get", "list", "watch") and "/leases" not in call.path:
+            if "/leases" not in call.path:
                 world.rules.last_write_s = world.clock.boot_s()
 
     def pass_by(self, name: str, side: Side) -> None:

@@ -223,7 +223,8 @@ class Simulation:
             and self.quotas == {profile.removeprefix("fnv64-"): cpus}
             and marks["policy"] == policy
             and not {"migration-phase", "hold-release", "migration-stop-policy"} & set(marks)
-            and not [name for name in self.all(KUEUE, "resourceflavors") if not name.endswith(profile)]
+            and all(name.endswith(profile) for name in self.all(KUEUE, "resourceflavors"))
+            and set(self.all(KUEUE, "topologies")) == {f"gpustack-{profile}"}
         )
 
     def summary(self) -> dict[str, Any]:
