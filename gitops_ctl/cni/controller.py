@@ -272,7 +272,18 @@ class SwitchController:
         for tree in seen.machines:
             await self._report(seen, tree)
         for operation in seen.world.operations:
+            await self._mirror(seen, operation)
             await self._propose(seen.world, operation)
+
+    async def _mirror(self, seen: _Round, operation: Operation) -> None:
+        """Follow the pull request, also when nothing else of the operation changes any more."""
+        found = self._pull_request(operation)
+        if found is None or found == operation.state.pull_request:
+            return
+        tree = seen.operations[operation.uid]
+        owned = owned_of(object_at(tree, "status"))
+        wanted = {**owned, "pullRequest": found}
+        await swap_status(self._ports.client, OPERATION, {**tree, "status": owned}, wanted, manager=FIELD_MANAGER_CNI)
 
     async def _report(self, seen: _Round, tree: JsonObject) -> None:
         """Condition and reboot paths of one machine."""

@@ -46,13 +46,14 @@ class Bench:
     def __init__(self, client: KubeClient, api: ApiServer) -> None:
         self.client, self.api, self.git = client, api, GitAnswers()
         self.usable, self.leads = True, True
+        self.proposal: JsonObject | None = None
         self.told: list[tuple[str, str, str]] = []
         self.about: list[str] = []
         caches = Caches(
             usable=lambda: self.usable,
             machines=lambda _key: tuple(self.all("talosmachines")),
             operations=lambda _key: tuple(self.all("talosoperations")),
-            proposal=lambda _key: None,
+            proposal=lambda _key: self.proposal,
         )
         self.controller = SwitchController(
             Ports(
@@ -84,7 +85,7 @@ class Bench:
         )
 
     async def status(self, plural: str, name: str, manager: str, **status: Any) -> None:
-        kind = {"talosmachines": "TalosMachine"}[plural]
+        kind = {"talosmachines": "TalosMachine", "talosoperations": "TalosOperation"}[plural]
         metadata = {"name": name, "namespace": NAMESPACE}
         body = {"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": kind, "metadata": metadata, "status": status}
         await self.client.apply(f"{API}/{plural}/{name}", body, manager=manager, subresource="status")
@@ -131,6 +132,23 @@ async def test_promise_08_a_second_pass_with_nothing_new_writes_nothing(bench: B
     await bench.controller.reconcile(KEY)
     assert versions(bench) == before
     assert bench.told == told
+
+
+async def test_the_pull_request_is_followed_also_after_the_end(bench: Bench) -> None:
+    await bench.ask()
+    await bench.controller.reconcile(KEY)
+    (operation,) = bench.all("talosoperations")
+    name, uid = text_at(operation, "metadata", "name"), text_at(operation, "metadata", "uid")
+    for phase, state in (("Open", operation["status"]["phase"]), ("Merged", "Succeeded")):
+        bench.proposal = {"status": {"phase": phase, "url": "https://forge.example.net/1", "number": 1}}
+        await bench.status("talosoperations", name, "gitops-ctl-cni", **{**operation["status"], "phase": state})
+        await bench.controller.reconcile(KEY)
+        found = next(one for one in bench.all("talosoperations") if text_at(one, "metadata", "uid") == uid)
+        assert found["status"]["phase"] == state
+        assert found["status"]["pullRequest"] == {"url": "https://forge.example.net/1", "number": 1, "state": phase}
+    before = versions(bench)
+    await bench.controller.reconcile(KEY)
+    assert versions(bench) == before, "nothing is written twice"
 
 
 async def test_H13_a_process_that_lost_the_lease_writes_nothing(bench: Bench) -> None:
