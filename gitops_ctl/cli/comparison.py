@@ -70,12 +70,24 @@ class Removals:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What a controller would say of an object in the cluster as it is; it holds nothing."""
+
+    object: ObjectId
+    file: str
+    line: int
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The answer for one Sync."""
 
     sync: NamespacedName
     items: tuple[Item, ...]
     removals: Removals = Removals()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def counts(self) -> Mapping[Action, int]:

@@ -1,7 +1,7 @@
 """`gitops-ctl diff`: what a checkout would change in the cluster, before it is pushed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -11,11 +11,12 @@ import gitops_ctl.cni.holds  # noqa: F401 - what may hold a TalosCluster
 from gitops_ctl.api.gitops import parse_sync
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.cli.compare import Question, checkout_revision, compare
-from gitops_ctl.cli.comparison import Action, Comparison, Item
+from gitops_ctl.cli.comparison import Action, Comparison, Finding, Item
 from gitops_ctl.cli.connection import Target, cluster_options, connected, run_async
 from gitops_ctl.cli.history import open_checkout
 from gitops_ctl.cli.kinds import SYNC
 from gitops_ctl.cli.output import Format, Result, Table, clean, output_option, write_result
+from gitops_ctl.cli.topologyfindings import live_findings
 from gitops_ctl.cli.topologyoptions import check_options
 from gitops_ctl.cli.topologyrules import register_scheduling
 from gitops_ctl.core.codes import ErrorCode
@@ -47,6 +48,7 @@ class Wish:
     directory: Path
     revision: str
     as_sync: bool
+    options: Options = field(default_factory=Options)
 
 
 @click.command()
@@ -79,7 +81,7 @@ def diff(  # noqa: PLR0913  each is an option
     if not namespace:
         raise Refused("no namespace is named", code=ErrorCode.USAGE, hint="add --namespace")
     name = sync.removeprefix("gsync/").removeprefix("sync/")
-    wish = Wish(Target(kubeconfig, context, namespace), name, directory, revision, as_sync)
+    wish = Wish(Target(kubeconfig, context, namespace), name, directory, revision, as_sync, options)
     register_scheduling(options)
     found = run_async(compared(wish))
     write_result(result_of(found), form=output)
@@ -125,7 +127,17 @@ async def compared_by(client: KubeClient, wish: Wish) -> Comparison:
     async with Clusters(client, on_change=lambda _owner, _item: None) as clusters:
         cluster = await clusters.of(sync)
         account = account_of(sync) if wish.as_sync else None
-        return await compare(Question(sync, cluster, listing, revision, record.entries, account))
+        answer = await compare(Question(sync, cluster, listing, revision, record.entries, account))
+    return replace(answer, findings=await _findings(client, wish, sync, listing.documents_of(sync, revision=revision)))
+
+
+async def _findings(client: KubeClient, wish: Wish, sync: Sync, found: DocumentSet) -> tuple[Finding, ...]:
+    """What the controllers of this cluster would say; those of another one are not asked."""
+    if sync.spec.kube_config_secret_ref is not None:
+        return ()
+    namespace = sync.spec.target_namespace or ""
+    now = client.clock.wall()
+    return await live_findings(client, found.documents, options=wish.options, namespace=namespace, now=now)
 
 
 async def _syncs(client: KubeClient, *, namespace: str) -> list[Sync]:
@@ -190,9 +202,20 @@ def result_of(found: Comparison) -> Result:
         "counts": {action.value: count for action, count in found.counts.items()},
         "prune": {"digest": found.removals.digest, "blocked": found.removals.blocked},
         "items": [_item_tree(item) for item in found.items],
+        "findings": [_finding_tree(item) for item in found.findings],
     }
     names = tuple(str(item.object) for item in found.items if item.action.changes)
     return Result("Diff", data, Table(_COLUMNS, rows), names)
+
+
+def _finding_tree(item: Finding) -> JsonObject:
+    return {
+        "object": str(item.object),
+        "file": item.file,
+        "line": item.line,
+        "reason": item.reason,
+        "message": item.message,
+    }
 
 
 def _item_tree(item: Item) -> JsonObject:
@@ -228,5 +251,8 @@ def detail_lines(found: Comparison) -> Iterator[str]:
         yield f"\nset to prune: {found.removals.digest}"
     if found.removals.blocked:
         yield f"prune is blocked: {clean(found.removals.blocked)}"
+    for finding in found.findings:
+        place = f"{finding.file}:{finding.line}"
+        yield f"\n{finding.object} ({place}) would be {finding.reason}: {clean(finding.message)}"
     counts = ", ".join(f"{count} {action.value}" for action, count in found.counts.items())
     yield f"\n{found.sync}: {counts or 'nothing is declared'}"

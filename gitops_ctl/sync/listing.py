@@ -90,7 +90,7 @@ class Listing:
             sync.spec.on_document_error == "HoldUnit",
             self._elsewhere(sync),
         )
-        documents = _judged(self._load(revision, sync.spec.path), namespace=unit.target_namespace)
+        documents = self.documents_of(sync, revision=revision)
         return desired_state(
             documents, unit=unit, provenance=revision.provenance, is_namespaced=is_namespaced, known=known
         )
@@ -111,6 +111,14 @@ class Listing:
             and not other.metadata.deletion_timestamp
         ]
         return tuple(sorted(found, key=lambda one: one.sync))
+
+    def documents_of(self, sync: Sync, *, revision: AcceptedRevision) -> DocumentSet:
+        """The documents of a Sync in a revision, judged alone and as a set; read anew.
+
+        Raises:
+            GitopsError: the tree cannot be read as a whole.
+        """
+        return _judged(self._load(revision, sync.spec.path), namespace=sync.spec.target_namespace or "")
 
     async def asked_at(
         self, commit: str, *, sync: Sync, revision: AcceptedRevision, discovery: Discovery
