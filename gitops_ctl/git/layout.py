@@ -7,6 +7,7 @@ Rules (gitops.md, section 2.1; faults G05, G10 and G17):
   * What a killed writer left behind is removed by the next one, before anything else.
 """
 
+import errno
 import fcntl
 import hashlib
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ INCOMING: Final = "refs/incoming/tip"
 KEPT: Final = "refs/kept/"
 REDIRECTS: Final = "http.followRedirects"
 
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _LEFTOVERS: Final = ("objects/**/tmp_*", "objects/**/*_git2_*", "objects/**/*.lock", "refs/**/*.lock", "*.lock")
 
 
@@ -62,9 +64,9 @@ def prepare_repository(path: Path) -> None:
         with ObjectStore.open(path) as store:
             _drop_dangling_refs(store)
             _write_shallow_edges(store)
-    except OSError:
-        raise  # a full disk damages nothing: what is unfinished stays marked
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise  # that damages nothing: what is unfinished stays marked
         what = f"the local copy at {path.name} is damaged and is fetched anew"
         raise TransientError(what, code=ErrorCode.REPOSITORY_DAMAGED) from error
     (path / UNFINISHED_FILE).unlink()

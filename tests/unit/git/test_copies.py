@@ -176,12 +176,17 @@ def test_G17_a_copy_that_cannot_be_repaired_is_discarded_and_fetched_anew(repo, 
     tip = repo.line(3)[-1]
     fetch(request_for())
     damaged = request_for().repository
+    # Read by somebody: opened anew, such a pack would be passed over, and its objects fetched again.
+    reader = ObjectStore.open(damaged)
+    assert reader.contains(tip)
+    assert reader.read(tip).kind == "commit"
     (pack,) = pack_files(damaged)
     pack.chmod(0o644)
     pack.write_bytes(pack.read_bytes()[:12] + bytes(pack.stat().st_size - 12))
     (damaged / UNFINISHED_FILE).touch()
     with pytest.raises(GitopsError) as caught:
         fetch(request_for())
+    reader.close()
     assert caught.value.code is ErrorCode.REPOSITORY_DAMAGED
     cache.discard(damaged)
     assert not damaged.exists()
