@@ -5,6 +5,7 @@ its pull request is closed, for ten minutes at most: a forge that is gone never 
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -54,7 +55,7 @@ from gitops_ctl.git.transport import FetchLimits, FetchRequest, Ref
 from gitops_ctl.git.url import parse_url
 from gitops_ctl.git.writing import Identity
 from gitops_ctl.kube.events import EventRecorder
-from gitops_ctl.kube.expectations import has_reached
+from gitops_ctl.kube.expectations import DEADLINE_S, has_reached
 from gitops_ctl.kube.lease import LeadershipLost
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.statuswriter import swap_status
@@ -96,14 +97,32 @@ class _Memory:
     """Of one Proposal between passes.
 
     Attributes:
-        stored: the object as our last write left it; read until the cache shows that write.
+        stored: the object as our last write left it; read until the cache shows that write, or long enough for that.
+        written_s: when that write was answered, on the boot clock.
         token: of the last pass.
         rejected: the token that the forge refused; nothing is tried with it again.
     """
 
     stored: JsonObject = field(default_factory=dict)
+    written_s: float = -math.inf
     token: str = ""
     rejected: str = ""
+
+    def wrote(self, stored: JsonObject, clock: Clock) -> None:
+        """Keep what a write left."""
+        self.stored, self.written_s = stored, clock.boot_s()
+
+    def newest(self, shown: JsonObject, *, now_s: float) -> JsonObject:
+        """The object as the cache shows it, or as our own last write left it while the cache may be behind that.
+
+        A cache that does not show a write for so long never will: its server was restored from before it.
+        """
+        if now_s - self.written_s >= DEADLINE_S:
+            return shown
+        if text_at(self.stored, "metadata", "uid") != text_at(shown, "metadata", "uid"):
+            return shown
+        versions = (text_at(tree, "metadata", "resourceVersion") for tree in (shown, self.stored))
+        return shown if has_reached(next(versions), wanted=next(versions)) else self.stored
 
 
 def adapter_of(http: HttpClient, clock: Clock) -> Adapter:
@@ -158,7 +177,7 @@ class ProposalController:
             self._memories.pop(key, None)
             return None
         memory = self._memories.setdefault(key, _Memory())
-        tree = _newest(tree, memory.stored)
+        tree = memory.newest(tree, now_s=self._ports.clock.boot_s())
         proposal = parse_proposal(tree)
         deleted = bool(text_at(tree, "metadata", "deletionTimestamp"))
         if deleted and FINALIZER not in list_at(tree, "metadata", "finalizers"):
@@ -381,7 +400,8 @@ class ProposalController:
         tree = memory.stored
         status = {**object_at(tree, "status"), **durable(remembered)}
         stored = await swap_status(self._ports.client, self._ports.resource, tree, status, manager=FIELD_MANAGER_STATUS)
-        memory.stored = stored or memory.stored
+        if stored is not None:
+            memory.wrote(stored, self._ports.clock)
 
     async def _write(self, tree: JsonObject, found: Found, *, memory: _Memory) -> None:
         self._ports.require_leader()
@@ -393,8 +413,9 @@ class ProposalController:
             now=self._ports.clock.wall(),
         )
         stored = await swap_status(self._ports.client, self._ports.resource, tree, status, manager=FIELD_MANAGER_STATUS)
-        memory.stored = stored or tree
+        memory.stored = tree
         if stored is not None:
+            memory.wrote(stored, self._ports.clock)
             self._tell(tree, previous=previous, status=status)
 
     def _tell(self, tree: JsonObject, *, previous: JsonObject, status: JsonObject) -> None:
@@ -411,7 +432,10 @@ class ProposalController:
         if FINALIZER in finalizers:
             return tree
         stored = await self._set_finalizers(tree, [*finalizers, FINALIZER])
-        memory.stored = stored or tree
+        if stored is None:
+            memory.stored = tree
+        else:
+            memory.wrote(stored, self._ports.clock)
         return memory.stored
 
     async def _let_go(self, tree: JsonObject, error: GitopsError | None) -> float | None:
@@ -448,14 +472,6 @@ def repository_key(url: str) -> str:
     """The same text for every spelling of a repository's address: https or ssh, with or without `.git` and closing slash."""
     place = parse_url(url, allow_file=True)
     return f"{place.host}{place.path.removesuffix('/').removesuffix('.git')}"
-
-
-def _newest(shown: JsonObject, stored: JsonObject) -> JsonObject:
-    """The object as the cache shows it, or as our own last write left it when the cache is behind that."""
-    if text_at(stored, "metadata", "uid") != text_at(shown, "metadata", "uid"):
-        return shown
-    versions = (text_at(object, "metadata", "resourceVersion") for object in (shown, stored))
-    return shown if has_reached(next(versions), wanted=next(versions)) else stored
 
 
 def _subject(proposal: Proposal) -> ObjectId:
