@@ -270,15 +270,13 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         options=ProposalOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
     )
     switching = SwitchOptions(emit=partial(emit, action="Switch"), require=require, namespace=namespace, timing=timing)
+    schedule = partial(SchedulingRoom, client, emit=partial(emit, action="Schedule"), require=require, timing=timing)
     desk = ProposalDesk(client, revisions=revisions, clones=clones)
     switches = SwitchRoom(client, revisions=revisions, read=reader, proposals=desk, options=switching)
     telling = TellingOptions(allow_file=allow_file, require=require)
     places = Places(sources.informer, syncs.informer, git, clones, revisions)
     tellings = TellingRoom(client, places, events=events, check=PullChild(PULL_CHECK), http=http, options=telling)
-    schedules = None
-    if scheduling is not None:
-        said = partial(emit, action="Schedule")
-        schedules = SchedulingRoom(client, options=scheduling, emit=said, require=require, timing=timing)
+    schedules = None if scheduling is None else schedule(options=scheduling)
     return Rooms(sources, syncs, proposals, switches, tellings, schedules, http)
 
 
