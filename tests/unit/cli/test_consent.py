@@ -192,6 +192,84 @@ def test_an_approval_of_nothing_in_particular_is_refused(values):
     assert file.read_text() == ROLLOUT
 
 
+RECEIPT = {"deviceUID": "d-1", "upgradeUID": "u-1", "receiptHash": DIGEST}
+WINDOW = {"notBefore": "2026-12-01T08:00:00Z", "notAfter": "2026-12-01T09:00:00+00:00"}
+BLOCKS = [
+    (
+        ["--verb", "activate"],
+        "activationApproval",
+        {"planHash": DIGEST, **WINDOW, "receipts": [RECEIPT, {**RECEIPT, "deviceUID": "d-2"}]},
+    ),
+    (
+        ["--block", "preparationInvalidation"],
+        "preparationInvalidation",
+        {"planHash": DIGEST, "reason": "wrong image: take 2", "receipts": [RECEIPT]},
+    ),
+    (
+        ["--verb", "recover", "--block", "recovery"],
+        "recovery",
+        {"leafUID": "l-1", "outcome": "DeviceRetired", "reason": "burnt", "claims": []},
+    ),
+]
+
+
+def arguments(block):
+    """The block as a person gives it."""
+    for name, value in block.items():
+        for one in value if isinstance(value, list) else [value]:
+            yield f"{name}={'/'.join(one.values()) if isinstance(one, dict) else one}"
+
+
+@pytest.mark.parametrize(("options", "name", "block"), BLOCKS, ids=[name for _, name, _ in BLOCKS])
+def test_every_block_that_approves_can_be_written(options, name, block, capsys):
+    file = written("spring.yaml", ROLLOUT)
+    assert run(["approve", "spring.yaml", *options, *arguments(block)]) == 2
+    assert yaml.safe_load(file.read_text())["spec"] == {"plan": {"batch": 2}, name: block}
+    assert "IOSXESoftwareRollout.ops.cisco.vk/net/spring" in capsys.readouterr().out
+    assert run(["approve", "spring.yaml", *options, *arguments(block)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"notAfter": WINDOW["notBefore"]}, "notBefore must be before notAfter"),
+        ({"notAfter": "tomorrow"}, "notAfter must be a time such as"),
+        ({"notAfter": "2026-13-01T08:00:00Z"}, "notAfter must be a time such as"),
+        (
+            {"receipts": []},
+            "takes planHash, notBefore, notAfter, receipts (deviceUID/upgradeUID/receiptHash, repeated)",
+        ),
+        ({"receipts": [RECEIPT, RECEIPT]}, "receipts names one deviceUID twice"),
+        ({"receipts": [{"deviceUID": "d"}]}, "receipts must be written as deviceUID/upgradeUID/receiptHash"),
+        ({"receipts": [{**RECEIPT, "receiptHash": "x"}]}, "receipts: receiptHash must be sha256: and 64 hex digits"),
+        ({"receipts": [{**RECEIPT, "deviceUID": f"d{n}"} for n in range(101)]}, "receipts takes 1 to 100 entries"),
+        ({"planHash": [DIGEST, DIGEST]}, "planHash is given once"),
+        ({"reason": "x"}, "the block /spec/activationApproval takes"),
+    ],
+)
+def test_what_does_not_fit_a_block_is_refused(changes, told, capsys):
+    file = written("spring.yaml", ROLLOUT)
+    assert run(["approve", "spring.yaml", "--verb", "activate", *arguments({**BLOCKS[0][2], **changes})]) == 1
+    assert told in capsys.readouterr().err
+    assert file.read_text() == ROLLOUT
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--verb", "recover"], "has several: choose preparationInvalidation or recovery"),
+        (["--verb", "edit"], "has no block for the verb edit: its blocks are approval (verb approve)"),
+        (["--block", "plan"], "has no block plan: its blocks are approval (verb approve)"),
+    ],
+)
+def test_a_block_that_is_not_meant_clearly_is_refused_with_the_blocks_that_there_are(options, told, capsys):
+    written("spring.yaml", ROLLOUT)
+    assert run(["approve", "spring.yaml", *options, "reason=x"]) == 1
+    shown = capsys.readouterr().err
+    assert told in shown
+    assert "choose one with --block NAME" in shown
+
+
 def test_an_approval_that_is_there_is_not_overwritten(capsys):
     written("spring.yaml", ROLLOUT)
     run(["approve", "spring.yaml", f"planHash={DIGEST}"])
