@@ -23,7 +23,7 @@ EMPTY_TREE: Final = object_id_of("tree", b"")
 """Id of the tree without entries; it need not be stored."""
 
 TREE_CACHE_ENTRIES: Final = 50_000
-LIBRARY_CACHE_BYTES: Final = 16 * 2**20
+LIBRARY_CACHE_BYTES: Final = 2 * 2**20
 """Of libgit2, for all repositories of the process: what is read again and again is kept here, parsed."""
 
 LINK_CACHE_COMMITS: Final = 200_000

@@ -20,7 +20,7 @@ from tools.bench.process import rss_mib
 from tools.bench.signed import History, history
 
 SAMPLE = 500
-FLAT = 1.05
+FLAT = 1.1
 """Most memory of a range against that of half of it; both are longer than the caches that fill at the beginning."""
 
 
