@@ -19,7 +19,7 @@ from gitops_ctl.scheduling.flavor import (
 from gitops_ctl.scheduling.ports import Ports
 from gitops_ctl.scheduling.queue import FIELD_MANAGER
 from gitops_ctl.scheduling.resources import FLAVOR
-from gitops_ctl.scheduling.topology import is_marked, is_terminating
+from gitops_ctl.scheduling.topology import is_marked
 
 DRIFT: Final = "FlavorDrift"
 REPLACEMENT_S: Final = 1.0
@@ -78,10 +78,13 @@ class FlavorController:
         return step.requeue_s
 
     def _is_replaced(self, name: str) -> bool:
-        """Whether every flavor of the same hardware that should be there is there."""
+        """Whether every flavor of the same hardware that should be there is there.
+
+        One that is terminating is not waited for: it comes again after its queue has dropped it, and the queue has no sound plan
+        while a flavor without Nodes is in its pool.
+        """
         cache = self._ports.caches.flavors.cache
-        there = (cache.get(cluster_key(other)) for other in self._ports.contributions.replacements(name))
-        return all(tree is not None and not is_terminating(tree) for tree in there)
+        return all(cluster_key(other) in cache for other in self._ports.contributions.replacements(name))
 
     def _tell(self, name: str, live: JsonObject | None, problem: str) -> None:
         """One Warning for a flavor that drifted, until it has not."""

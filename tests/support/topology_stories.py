@@ -14,6 +14,7 @@ from tests.support.simulation_faults import FaultPlan
 from tests.support.simulation_loop import run_virtually
 from tests.support.simulation_search import Search
 from tests.support.topology_simulation import (
+    KUEUE,
     NAMESPACE,
     REST_S,
     Simulation,
@@ -109,6 +110,22 @@ async def lost_and_back(sim: Simulation) -> None:
     await sim.until(lambda: sim.says() == "True/Ready" and not sim.quotas and not sim.reserved(), quiet_s=REST_S)
     for number in range(1, 5):
         await sim.hands.admin.patch_merge(f"{NODES}/n{number}", managed("true"))
+    await sim.until(lambda: came_back(sim, ZONED), quiet_s=REST_S)
+
+
+async def there_and_back(sim: Simulation) -> None:
+    """A level comes and goes again while Kueue is away: the old flavor is terminating, and needed once more."""
+    await busy(sim)
+    sim.hands.kueue.away = True
+    await racks(sim)
+    await sim.until(
+        lambda: any("deletionTimestamp" in one["metadata"] for one in sim.all(KUEUE, "resourceflavors").values())
+    )
+    await sim.snapshot(REGION, ZONE)
+    await sim.source(REGION, ZONE)
+    end_s = sim.clock.boot_s() + 60
+    await sim.until(lambda: sim.clock.boot_s() >= end_s)
+    sim.hands.kueue.away = False
     await sim.until(lambda: came_back(sim, ZONED), quiet_s=REST_S)
 
 
@@ -267,6 +284,7 @@ STORIES = (
     Story("switch in place", in_place),
     Story("switch in place, held before", in_place, options=Options(hold_before_drop=True)),
     Story("pool lost and back", lost_and_back),
+    Story("there and back", there_and_back),
     Story("hold of an administrator", held_by_hand),
     Story("hold from Git", held_by_git),
     Story("opened by hand", opened_by_hand),
@@ -287,12 +305,12 @@ STORIES = (
     ),
 )
 
-_SERVING: Callable[[], Snapshot] = cache(serving)
+serving_store: Callable[[], Snapshot] = cache(serving)
 
 
 def search_of(story: Story) -> Search:
     """The runs of one story, all from the same store."""
-    store = (lambda: None) if story.begins_empty else _SERVING
+    store = (lambda: None) if story.begins_empty else serving_store
     return Search(story.name, lambda plan: run_virtually(_play(story, plan, store())))
 
 
