@@ -24,13 +24,16 @@ from gitops_ctl.git.entries import RawEntry, TreeEntry, to_name
 from gitops_ctl.git.history import common_ancestors
 from gitops_ctl.git.objects import object_id_of
 from gitops_ctl.git.store import EMPTY_TREE, ObjectStore
-from gitops_ctl.git.tree import PathChange, entry_at, tree_changes
+from gitops_ctl.git.tree import DEFAULT_LIMITS, PathChange, entry_at, tree_changes
 
 MAX_CONTENT_BYTES: Final = 4 * 1024 * 1024
 """Larger files are not merged by content: the path is unresolved."""
 
 MAX_KEPT_BYTES: Final = 64 * 1024 * 1024
 """Merged texts that one replay remembers; the others are compared with both parents."""
+
+LONGEST_SHOWN: Final = 200
+"""Characters of a path in a message."""
 
 MAX_BASE_DEPTH: Final = 8
 """Merge bases of merge bases of merge bases …"""
@@ -138,6 +141,12 @@ class _Replay:
 
     def merge(self, base: str, ours: str, theirs: str, prefix: str = "") -> str:
         """Id of the merged tree.  An unresolved path holds our side and is noted."""
+        if prefix.count("/") > DEFAULT_LIMITS.depth:
+            raise Refused(
+                f"the trees hold folders more than {DEFAULT_LIMITS.depth} deep; the merge was not replayed",
+                code=ErrorCode.TREE_LIMIT,
+                subject=prefix[:LONGEST_SHOWN],
+            )
         entries: dict[bytes, Side] = {}
         for name, three in self._by_name(base, ours, theirs):
             entries[name] = self._merge_path(three, prefix + to_name(name))

@@ -23,6 +23,7 @@ from gitops_ctl.trust.forgemerge import needs_reviews, not_enough
 from gitops_ctl.trust.introducers import Introducers
 from gitops_ctl.trust.keys import Owner, OwnerKind
 from gitops_ctl.trust.lines import Line, Lines
+from gitops_ctl.trust.lookalike import is_lookalike
 from gitops_ctl.trust.plain import PlainFiles
 from gitops_ctl.trust.policies import Policies
 from gitops_ctl.trust.reviews import ReviewEvidence, reviewers
@@ -197,6 +198,7 @@ class Judge:
 
     def _judge_for(self, who: Who, raw: RawCommit, *, line: Line) -> Accepted:
         paths = self._path_changes(raw)
+        self._require_one_policy(paths)
         decisions: tuple[Decision, ...] = ()
         if not self._is_plainly_allowed(raw, who=who, paths=paths):
             changes = changes_of(self._documents, paths, policy_path=self.scope.policy_path)
@@ -328,6 +330,16 @@ class Judge:
             for change in changes:
                 if not any(glob.matches(change.path) for glob in paths):
                     raise self._unauthorised(raw.id, f"{owner} may not propose a change of {change.path}")
+
+    def _require_one_policy(self, paths: Sequence[PathChange]) -> None:
+        """No other file may stand for the policy in anybody's checkout; what is there already may go."""
+        for change in paths:
+            if change.new is not None and is_lookalike(change.path, of=self.scope.policy_path):
+                raise Refused(
+                    f"some file systems take {change.path!r} for the trust policy {self.scope.policy_path} or its folder",
+                    code=ErrorCode.MALFORMED_OBJECT,
+                    hint="give the file another name",
+                )
 
     def _require_sound_policy(self, raw: RawCommit) -> None:
         """A new policy must parse and pass its own checks, also one that a merge takes over (step 7)."""

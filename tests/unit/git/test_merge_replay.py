@@ -13,7 +13,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import NotFound, Refused
 from gitops_ctl.git.merge import replay_merge
 from gitops_ctl.git.store import ObjectStore
-from tests.support.git_repos import RepoBuilder
+from tests.support.git_repos import RepoBuilder, tree_bytes
 
 LINES = "".join(f"line {number}\n" for number in range(20))
 NO_RENAMES = ("--strategy=recursive", "-Xno-renames")
@@ -217,6 +217,26 @@ def test_a_ladder_that_would_take_longer_than_anybody_waits_is_refused_at_once(r
         replay_merge(store, *store.links(merge).parents, actual_tree=tree)
     assert refused.value.code is ErrorCode.MALFORMED_OBJECT
     assert refused.value.hint
+
+
+def test_folders_that_are_too_deep_for_any_stack_are_refused(repo):
+    def deep(content):
+        tree = repo.write_object("tree", tree_bytes((0o100644, b"x", repo.write_object("blob", content))))
+        for _ in range(1500):
+            tree = repo.write_object("tree", tree_bytes((0o40000, b"d", tree)))
+        return tree
+
+    stamp = "network-author <network-author@example.net> 1800000000 +0000"
+
+    def commit(tree, *parents):
+        lines = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {stamp}", f"committer {stamp}"]
+        return repo.write_object("commit", "\n".join((*lines, "", "deep", "")).encode())
+
+    base = commit(deep(b"0"))
+    ours, theirs = commit(deep(b"1"), base), commit(deep(b"2"), base)
+    with ObjectStore.open(repo.git_dir) as store, pytest.raises(Refused, match="64 deep") as refused:
+        replay_merge(store, ours, theirs, actual_tree=deep(b"1"))
+    assert refused.value.code is ErrorCode.TREE_LIMIT
 
 
 def test_a_missing_merge_base_is_not_taken_for_an_empty_one(forked):
