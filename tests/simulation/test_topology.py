@@ -13,10 +13,12 @@ import pytest
 
 from tests.doubles.apiserver.store import Change, Store
 from tests.doubles.kueue import Variant
+from tests.support.simulation import Broken
 from tests.support.simulation_faults import Kind
 from tests.support.simulation_search import Search
 from tests.support.topology_rules import QUEUES, WORKLOADS, Rules, quotas
 from tests.support.topology_stories import STORIES, Story, search_of
+from tests.support.topology_walks import walked
 
 pytestmark = [pytest.mark.simulation, pytest.mark.timeout(600)]
 
@@ -73,6 +75,23 @@ def test_a_second_fault_during_the_recovery_of_scheduling_changes_nothing_in_the
     found = search(story)
     wrong = found.explore_pairs(GROUPS["crash"] + GROUPS["lost reply, conflict, outage"], count=60, seed=SEED)
     assert not wrong, f"seed {SEED}, {len(wrong)} wrong:\n" + "\n\n".join(wrong[:3])
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_in_a_random_history_the_laws_hold_and_the_end_is_the_plan_of_the_nodes(number: int) -> None:
+    assert walked(SEED + number)["policy"] in ("None", "Hold", "HoldAndDrain")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_in_many_random_histories_the_laws_hold_and_the_end_is_the_plan_of_the_nodes() -> None:
+    wrong = []
+    for seed in range(500):
+        try:
+            walked(seed)
+        except Broken as error:
+            wrong.append(f"seed {seed}: {error}")
+    assert not wrong, f"{len(wrong)} wrong:\n" + "\n\n".join(wrong[:3])
 
 
 # -- the rules see what they are there for -----------------------------------------------------------------------------
