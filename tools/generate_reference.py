@@ -163,7 +163,7 @@ def telemetry_page() -> str:
     lines += _metric_lines(Metrics().registry)
     lines += [
         "",
-        "`gitops-ctl worker cluster --metrics-address` serves:",
+        "`gitops-ctl worker cluster` serves at its `--metrics-address`:",
         "",
         "| metric | type | meaning |",
         "|---|---|---|",
