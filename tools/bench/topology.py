@@ -79,6 +79,15 @@ class Halls:
         """A quarter of each hall is of the smallest kind; all others share the rest of the kinds."""
         return 1 if number // SOURCES % 4 == 0 else number % (FLAVORS - 2) + 2
 
+    def is_small(self, node: str) -> bool:
+        """Whether it is of the smallest kind."""
+        return self.cpus(int(node[-5:])) == 1
+
+    @property
+    def without_rack(self) -> int:
+        """How many Nodes have no rack; all of them are of the smallest kind."""
+        return sum(len(place) < len(LEVELS) for places in self.places.values() for place in places.values())
+
     def labels(self, hall: int, node: str) -> dict[str, str]:
         return dict(zip(LEVELS, self.places[hall][node], strict=False))
 
@@ -237,26 +246,18 @@ async def _values(made: World, halls: Halls, report: Report, *, rounds: int) -> 
 
 async def _levels(made: World, halls: Halls, report: Report) -> None:
     """A snapshot takes the racks of some Nodes away: other profiles, another flavor, another plan."""
-    hall, kind = 0, 1
-    chosen = [
-        name for name, place in halls.places[hall].items() if halls.cpus(int(name[-5:])) == kind and len(place) == 3
-    ]
+    hall = 0
+    chosen = [name for name, place in halls.places[hall].items() if halls.is_small(name) and len(place) == len(LEVELS)]
     for node in chosen:
         halls.places[hall][node] = halls.places[hall][node][:2]
     made.audit.mark()
     await _revision(made, halls, hall, "shorter")
     began = time.monotonic()
     floor = await bare_loop(made, [halls.request(node) for node in chosen], **_BENCH)
-    due = sum(
-        1
-        for place in halls.places.values()
-        for node, at in place.items()
-        if len(at) == 2 and halls.cpus(int(node[-5:])) == kind
-    )
 
     async def planned() -> bool:
         quotas = _quotas(await made.client.get(_QUEUE))
-        return str(due) in quotas.values() and await _serves(made, len(quotas))
+        return str(halls.without_rack) in quotas.values() and await _serves(made, len(quotas))
 
     await made.until(planned, "the plan follows", poll_s=0.1)
     took = time.monotonic() - began
