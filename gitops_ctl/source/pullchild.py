@@ -8,6 +8,7 @@ Rules:
 
 import asyncio
 import os
+import re
 import resource
 import signal
 import sys
@@ -15,6 +16,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import pygit2
@@ -24,6 +26,7 @@ from gitops_ctl.core.errors import InternalError, Refused
 from gitops_ctl.documents.batch import without_cycle_search
 from gitops_ctl.git.failures import own_machine
 from gitops_ctl.git.fetch_child import die_with_parent
+from gitops_ctl.source.judging import holds
 from gitops_ctl.source.pullcheck import check_pull
 from gitops_ctl.source.pullreport import (
     Order,
@@ -35,6 +38,7 @@ from gitops_ctl.source.pullreport import (
     report_to_bytes,
 )
 
+_OBJECT: Final = re.compile("[0-9a-f]{40}")
 MOST_ANSWER_BYTES: Final = 2**20
 MEMORY_BYTES: Final = 1536 * 2**20
 WRITTEN_BYTES: Final = 64 * 2**20
@@ -97,7 +101,15 @@ class PullChild:
             return report_of_error(_unfinished("at its limit of memory, time or size", order))
         if process.returncode or not answer:
             raise InternalError(f"the process that checks a pull request ended with code {process.returncode}")
-        return report_from_bytes(answer)
+        return await asyncio.to_thread(_with_bound_named, report_from_bytes(answer), order)
+
+
+def _with_bound_named(report: PullReport, order: Order) -> PullReport:
+    """The report; short of memory libgit2 cannot map its files, and says of an object that the copy does not have it."""
+    absent = [item.place for item in report.findings if item.code.startswith(ErrorCode.HISTORY_UNAVAILABLE.label)]
+    if any(_OBJECT.fullmatch(place) and holds(Path(order.repository), place) for place in absent):
+        return report_of_error(_unfinished("at its limit of memory", order))
+    return report
 
 
 async def _exchange(process: asyncio.subprocess.Process, order: bytes) -> bytes:
