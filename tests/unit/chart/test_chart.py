@@ -230,7 +230,7 @@ def test_the_rights_of_the_manager_are_these():
         ("gitops-ctl.dev", "proposals/status"): ["patch"],
         ("gitops-ctl.dev", "gitsources/status"): ["patch"],
         ("gitops-ctl.dev", "syncs/status"): ["patch"],
-        ("gitops-ctl.dev", "inventories"): ["get", "create", "update", "delete"],
+        ("gitops-ctl.dev", "inventories"): ["get", *look, "create", "update", "delete"],
         ("ichor.maesh.dev", "talosclusters"): ["get", *look],
         ("ichor.maesh.dev", "talosmachines"): ["get", *look],
         ("ichor.maesh.dev", "talosconfigpatches"): ["get", *look],
