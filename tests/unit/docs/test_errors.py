@@ -33,7 +33,7 @@ READY = {  # section 22.2, without Succeeded
 }
 OURS = {
     *("Unavailable", "Blocked", "Forbidden", "NotFound", "Conflict", "LeadershipLost", "CrdOutdated"),
-    *("Fighting", "HiddenInGit", "SwitchInProgress"),
+    *("Fighting", "HiddenInGit", "SwitchInProgress", "KueueVersionUnsupported"),
     *("UrlRefused", "AuthenticationFailed", "HostKeyRefused", "CertificateRefused", "FetchTimeout", "FetchTooLarge"),
     *("FetchFailed", "RefNotFound", "CredentialsMissing", "RepositoryDamaged"),
     *("TokenRejected", "ForbiddenOrMissing", "RepositoryUnavailable", "RedirectRefused", "AnswerRefused"),
