@@ -162,7 +162,6 @@ async def run_manager(settings: Settings) -> int:
     """
     asked = asked_to_end()
     settings.cache.mkdir(parents=True, exist_ok=True)
-    register_scheduling(settings.scheduling)
     config = await load_cluster(settings.kubeconfig, settings.context, allow_exec=False)
     async with KubeClient(config, component="manager") as client:
         await require_definitions(client)
@@ -239,6 +238,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         git: how repositories are read; in a child process when None.
         scheduling: options of topology-aware scheduling; None for a process without it.
     """
+    register_scheduling(scheduling or TopologyOptions())
     revisions = AcceptedRevisions()
     http = HttpxClient(clock=client.clock, draw=client.draw)
     clones, git = CloneCache(cache), git or ChildTransport()
