@@ -345,7 +345,9 @@ async def _prune(job: _Work, run: Pass) -> Pruned:
     """Remove what left Git, if everything that this rests on is complete and known."""
     memory, sync, state = job.memory, job.found.sync, job.state
     pruned = Pruned()
-    found = candidates(state, run.entries.values()) if state.complete and not state.unit_held else ()
+    # Some document errors show only against the live object.
+    is_sound = state.complete and all(item.code is not ErrorCode.RULE for item in run.held.values())
+    found = candidates(state, run.entries.values()) if is_sound and not state.unit_held else ()
     if found and not run.interrupted:
         own = await job.world.listing.document_of(sync, discovery=job.discovery)
         consent = own.consents.get(ANNOTATION_ALLOW_PRUNE) if own is not None else None

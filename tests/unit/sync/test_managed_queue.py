@@ -186,6 +186,19 @@ async def test_a_managed_queue_whose_mark_goes_in_git_stays_as_it_is(site: Bench
     assert (await live(site))["metadata"]["labels"].items() >= LABELS.items()
 
 
+async def test_nothing_is_pruned_while_a_managed_queue_would_lose_its_mark(site: Bench):
+    await site.sync(targetNamespace="lab", prune={"enabled": True, "maxPercent": 100})
+    site.push({"pool.yaml": queue(), "old.yaml": site.config_map("old")})
+    await site.until_ready()
+    site.push({"pool.yaml": queue(labels={})}, delete=["old.yaml"])
+    await site.until_held("DocumentInvalid")
+    await site.request()
+    assert await site.get("configmaps", "old") is not None
+    site.push({"pool.yaml": queue()})
+    await site.until_ready()
+    assert await site.get("configmaps", "old") is None
+
+
 async def test_a_managed_queue_is_waited_for_until_its_plan_stands(site: Bench):
     await site.sync(targetNamespace="lab", wait=True, timeout="1h")
     site.push({"pool.yaml": queue()})
