@@ -22,6 +22,9 @@ PROFILE, PHASE, WANTED = f"{OWN}profile", f"{OWN}migration-phase", f"{OWN}wanted
 SEEN_S = 6.0
 """For so long the product may still act on what it saw before: a late event, and the pass that it wakes."""
 
+BLIND_S = 50.0
+"""... when the server was away, with the pause until its watches are asked for again."""
+
 
 @dataclass
 class Rules:
@@ -29,6 +32,7 @@ class Rules:
 
     Attributes:
         strict: no flavor in use is ever dropped, not even by a Workload that Kueue has not counted yet (hold-before-drop).
+        server_back_s: until then, at most, the manager saw nothing.
         writes: what the manager changed, oldest first.
     """
 
@@ -36,6 +40,7 @@ class Rules:
     now_s: Callable[[], float]
     writer: str = "story"
     strict: bool = False
+    server_back_s: float = 0.0
     broken: list[str] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
     last_write_s: float = 0.0
@@ -177,7 +182,8 @@ class Rules:
 
     def _recent(self) -> Iterator[Mapping[str, Mapping[str, str]]]:
         """The labels of all Nodes as they were at any moment that the product may still act on, newest first."""
-        since_s = self.now_s() - SEEN_S
+        now_s = self.now_s()
+        since_s = now_s - (BLIND_S if now_s - self.server_back_s < BLIND_S else SEEN_S)
         for at_s, labels in reversed(self._labels):
             yield labels
             if at_s < since_s:

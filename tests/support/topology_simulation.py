@@ -77,9 +77,17 @@ class Simulation:
     inventory: Inventory = field(default_factory=Inventory)
     managers: list["Manager"] = field(default_factory=list)
     deaths: int = 0
-    server_back_s: float = 0.0
     told: list[str] = field(default_factory=list)
     others: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    @property
+    def server_back_s(self) -> float:
+        """Until then the API server does not answer."""
+        return self.rules.server_back_s
+
+    @server_back_s.setter
+    def server_back_s(self, value: float) -> None:
+        self.rules.server_back_s = value
 
     @property
     def api(self) -> ApiServer:
