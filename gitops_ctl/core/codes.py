@@ -190,7 +190,10 @@ class ErrorCode(enum.Enum):
         2119, "historic-rollout", "HistoricRollout", "remove the blocks that the message names, and request it anew"
     )
     KUEUE_VERSION_UNSUPPORTED = Entry(
-        2120, "kueue-version-unsupported", "KueueVersionUnsupported", "install Kueue 0.17 or newer, which serves v1beta2"
+        2120,
+        "kueue-version-unsupported",
+        "KueueVersionUnsupported",
+        "install Kueue 0.17 or newer, which serves v1beta2",
     )
 
     # 30xx: Git transport
