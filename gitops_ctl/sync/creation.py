@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gitops_ctl.core.ids import GroupKind
-from gitops_ctl.core.jsonvalue import JsonObject, objects_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, object_at, objects_at, text_at
 from gitops_ctl.kube.answers import FieldConflict
 from gitops_ctl.sync.model import Desired
 
@@ -66,7 +66,15 @@ async def make_safe(creation: Creation, desired: Desired, *, send: Send) -> None
         answer = await send(creation.first(desired.tree), creation.manager)
     except FieldConflict:
         return  # somebody holds these fields, so nothing of the body was taken
-    # A lost reply may hide that an earlier attempt created it: only fields of others show that somebody else did.
-    managers = {text_at(entry, "manager") for entry in objects_at(answer, "metadata", "managedFields")}
-    if managers - {creation.manager}:
+    # A lost reply may hide that an earlier attempt created it: only content of others shows that somebody else did.
+    entries = objects_at(answer, "metadata", "managedFields")
+    if any(text_at(entry, "manager") != creation.manager and _is_content(entry) for entry in entries):
         await send(creation.give_back(desired.tree), creation.manager)
+
+
+def _is_content(entry: JsonObject) -> bool:
+    """Whether a writer set more than a status and finalizers: those come to every new object, from whoever serves its kind."""
+    if text_at(entry, "subresource"):
+        return False
+    fields = object_at(entry, "fieldsV1")
+    return set(fields) != {"f:metadata"} or set(object_at(fields, "f:metadata")) != {"f:finalizers"}

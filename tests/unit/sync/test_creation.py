@@ -32,28 +32,44 @@ def wanted() -> Desired:
     return desired(QUEUE, unit=UnitSpec(OWNER, target_namespace="lab"))
 
 
-class Server:
-    """Answers an apply with an object that these managers wrote to, or with an error."""
+def entry(manager: str, **members: Any) -> dict[str, Any]:
+    return {"manager": manager, "fieldsV1": {"f:spec": {"f:stopPolicy": {}}}, **members}
 
-    def __init__(self, *managers: str, error: Exception | None = None) -> None:
-        self.managers, self.error = managers, error
+
+class Server:
+    """Answers an apply with an object that has these entries of managers, or with an error."""
+
+    def __init__(self, *entries: dict[str, Any], error: Exception | None = None) -> None:
+        self.entries, self.error = list(entries), error
         self.sent: list[tuple[str, Mapping[str, Any]]] = []
 
     async def __call__(self, body: JsonObject, manager: str) -> JsonObject:
         self.sent.append((manager, body))
         if self.error is not None:
             raise self.error
-        return {"metadata": {"managedFields": [{"manager": name} for name in self.managers]}}
+        return {"metadata": {"managedFields": self.entries}}
 
 
 async def test_a_queue_that_this_apply_created_keeps_its_hold():
-    server = Server("gitops-ctl-scheduling")
+    server = Server(entry("gitops-ctl-scheduling"))
     await make_safe(CREATION, wanted(), send=server)
     assert server.sent == [("gitops-ctl-scheduling", first_apply(wanted().tree))]
 
 
-async def test_a_queue_that_somebody_created_in_between_gets_both_fields_back():
-    server = Server("gitops-ctl-scheduling", "somebody")
+async def test_a_repeated_apply_keeps_the_hold_of_a_queue_that_kueue_has_seen_in_between():
+    """The reply of the first attempt was lost; Kueue puts its finalizer and a status on every new queue."""
+    finalizers = {"f:metadata": {"f:finalizers": {".": {}, 'v:"kueue.x-k8s.io/resource-in-use"': {}}}}
+    status = entry("kueue", subresource="status", fieldsV1={"f:status": {"f:conditions": {}}})
+    server = Server(entry("gitops-ctl-scheduling"), entry("kueue", fieldsV1=finalizers), status)
+    await make_safe(CREATION, wanted(), send=server)
+    assert len(server.sent) == 1
+
+
+@pytest.mark.parametrize(
+    "fields", [{"f:spec": {}}, {"f:metadata": {"f:finalizers": {}, "f:labels": {}}}, {"f:metadata": {"f:labels": {}}}]
+)
+async def test_a_queue_that_somebody_created_in_between_gets_both_fields_back(fields):
+    server = Server(entry("gitops-ctl-scheduling"), entry("somebody", fieldsV1=fields))
     await make_safe(CREATION, wanted(), send=server)
     assert [body.get("spec") for _, body in server.sent] == [{"stopPolicy": "Hold"}, None]
     assert server.sent[1] == (
