@@ -22,7 +22,7 @@ from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.cli.measure import MeasuredGit, refresher
-from gitops_ctl.cli.pullcheck import MODULE as PULL_CHECK
+from gitops_ctl.cli.pullcheck import pull_child
 from gitops_ctl.cli.revisions import RevisionReader
 from gitops_ctl.cli.topologyoptions import topology_options
 from gitops_ctl.cli.topologyrules import register_scheduling
@@ -49,7 +49,6 @@ from gitops_ctl.kube.looplag import watch_lag
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.scheduling.options import Options as TopologyOptions
 from gitops_ctl.scheduling.room import SchedulingRoom
-from gitops_ctl.source.pullchild import PullChild
 from gitops_ctl.source.room import Options as SourceOptions
 from gitops_ctl.source.room import SourceRoom
 from gitops_ctl.source.tellingroom import Options as TellingOptions
@@ -238,7 +237,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         git: how repositories are read; in a child process when None.
         scheduling: options of topology-aware scheduling; None for a process without it.
     """
-    register_scheduling(scheduling or TopologyOptions())
+    register_scheduling(topology := scheduling or TopologyOptions())
     revisions = AcceptedRevisions()
     http = HttpxClient(clock=client.clock, draw=client.draw)
     clones, git = CloneCache(cache), git or ChildTransport()
@@ -275,7 +274,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     switches = SwitchRoom(client, revisions=revisions, read=reader, proposals=desk, options=switching)
     telling = TellingOptions(allow_file=allow_file, require=require)
     places = Places(sources.informer, syncs.informer, git, clones, revisions)
-    tellings = TellingRoom(client, places, events=events, check=PullChild(PULL_CHECK), http=http, options=telling)
+    tellings = TellingRoom(client, places, events=events, check=pull_child(topology), http=http, options=telling)
     schedules = None if scheduling is None else schedule(options=scheduling)
     return Rooms(sources, syncs, proposals, switches, tellings, schedules, http)
 

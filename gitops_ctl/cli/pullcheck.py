@@ -2,10 +2,27 @@
 
 import sys
 
+import msgspec
+
 from gitops_ctl.cli.policycheck import register
-from gitops_ctl.source.pullchild import serve
+from gitops_ctl.scheduling import documentrules
+from gitops_ctl.scheduling.options import Options
+from gitops_ctl.source.pullchild import PullChild, serve
 
 MODULE = "gitops_ctl.cli.pullcheck"
 
+
+def pull_child(options: Options) -> PullChild:
+    """Children that judge by the options of this manager: a pull request is told what the Sync would say after the merge."""
+    return PullChild(MODULE, settings=msgspec.json.encode(options).decode())
+
+
+def prepare(settings: str) -> None:
+    """Register the rules of all kinds; without settings with the options that nobody changed."""
+    register()
+    if settings:
+        documentrules.register(msgspec.json.decode(settings, type=Options))
+
+
 if __name__ == "__main__":
-    serve(sys.argv[1:], prepare=register)
+    serve(sys.argv[1:], prepare=prepare)

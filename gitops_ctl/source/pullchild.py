@@ -58,11 +58,13 @@ class PullChild:
 
     Attributes:
         module: what the child runs: it registers the rules of all kinds and calls `serve`.
+        settings: what the module's rules are to know; no secret.
         deadline_s: wall and processor time of one check.
         memory_bytes: its address space.
     """
 
     module: str
+    settings: str = ""
     deadline_s: float = 120.0
     memory_bytes: int = MEMORY_BYTES
 
@@ -81,6 +83,7 @@ class PullChild:
                 self.module,
                 str(int(self.deadline_s)),
                 str(self.memory_bytes),
+                self.settings,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -133,18 +136,18 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await asyncio.shield(process.wait())
 
 
-def serve(arguments: list[str], *, prepare: Callable[[], None]) -> None:
+def serve(arguments: list[str], *, prepare: Callable[[str], None]) -> None:
     """The child: one order, one report.
 
     Args:
-        arguments: seconds and bytes that it may use.
-        prepare: registers the rules of all kinds; before anything of the head is read.
+        arguments: seconds and bytes that it may use, and the settings.
+        prepare: registers the rules of all kinds, by the settings; before anything of the head is read.
     """
     die_with_parent()
-    prepare()
+    seconds, memory, settings = arguments
+    prepare(settings)
     order = order_from_bytes(sys.stdin.buffer.read())
-    seconds, memory = (int(text) for text in arguments)
-    _bound(seconds, memory)
+    _bound(int(seconds), int(memory))
     try:
         with without_cycle_search():
             report = check_pull(order)

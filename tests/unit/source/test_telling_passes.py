@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from gitops_ctl.cli.pullcheck import MODULE
+from gitops_ctl.cli.pullcheck import MODULE, pull_child
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import GitopsError, InternalError, TransientError
 from gitops_ctl.forge.errors import ForbiddenOrMissing, TokenRejected, Unavailable
 from gitops_ctl.forge.marker import Marker, marker_line
 from gitops_ctl.git.fetching import Fetched, FetchRequest, Ref
+from gitops_ctl.scheduling.options import Options
 from gitops_ctl.source.judging import holds
 from gitops_ctl.source.pullchild import PullChild
 from gitops_ctl.source.pullheads import head_ref
@@ -25,6 +26,15 @@ from tests.support.trust import config_map
 
 GOOD = {"clusters/b.yaml": config_map("b")}
 BROKEN = {"clusters/b.yaml": '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}, "data": {"v": 1}}'}
+INVENTORY = """\
+apiVersion: worker.gpustack.ai/v1alpha1
+kind: TopologySource
+metadata: {name: hall-7}
+spec:
+  nodeSelector: {}
+  levels: [topology.gpustack.ai/zone]
+  configMap: {configMapRef: {namespace: inventories, name: hall-7}, key: snapshot.yaml, maxStaleness: 1h}
+"""
 LONG = "".join(f"  k{number}: v{number}\n" for number in range(200_000))
 MARK = marker_line(Marker("cni/site-1/replaced", "op-1", f"sha256:{'0' * 64}", "a" * 40, "b" * 40))
 
@@ -365,6 +375,19 @@ async def test_the_check_runs_in_a_process_of_its_own(office: Office) -> None:
     head = office.pull(1, BROKEN, signer=office.team["ann"])
     await office.tell()
     assert office.status_of(head) == ("failure", "1 error, 0 warnings")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "verdict"), [("inventories", "success"), ("gpustack-system", "failure")], ids=["its own", "another"]
+)
+async def test_a_head_is_judged_by_the_options_of_this_manager(office: Office, namespace: str, verdict: str) -> None:
+    office.check = pull_child(Options(worker_namespace=namespace))
+    office.restart()
+    head = office.pull(1, {"clusters/source.yaml": INVENTORY}, signer=office.team["ann"])
+    await office.tell()
+    status = office.status_of(head)
+    assert status is not None
+    assert status[0] == verdict
 
 
 @pytest.mark.parametrize(("seconds", "memory"), [(0.05, 1536 * 2**20), (60.0, 100 * 2**20)])
