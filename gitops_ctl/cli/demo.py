@@ -6,12 +6,12 @@ when that does not come, so the demo is a test as well.
 """
 
 import asyncio
-import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 import click
 
+from gitops_ctl.cli.demotelling import Step, farewell, tell
 from gitops_ctl.cli.demoworld import NAMESPACE, DemoWorld, demo_world
 from gitops_ctl.cli.status import show_status
 from gitops_ctl.core.conditions import is_true
@@ -61,17 +61,8 @@ def topology(*, keep: bool) -> None:
 
 async def _demo(*, keep: bool) -> None:
     async with demo_world(say=_say) as world:
-        story = Story(world)
-        for number, (title, step) in enumerate(story.steps(), start=1):
-            _say(f"\n{number}. {title}")
-            await step()
-        _say("\nEverything came as it was claimed.")
-        if keep:
-            kubectl = "kubectl" if shutil.which("kubectl") else world.binary
-            _say("\nStill running; Ctrl-C ends it.  In another terminal:")
-            _say(f"  export KUBECONFIG={world.kubeconfig}\n  {kubectl} get gsrc,gsync -A")
-            await asyncio.Event().wait()
-        _say("All of it is stopped and removed now.  `gitops-ctl demo --keep` leaves it running, to look around.")
+        await tell(Story(world).steps(), say=_say)
+        await farewell(world, command="gitops-ctl demo", kinds="gsrc,gsync", keep=keep, say=_say)
 
 
 def _say(text: str) -> None:
@@ -84,7 +75,7 @@ class Story:
     def __init__(self, world: DemoWorld) -> None:
         self._world = world
 
-    def steps(self) -> Iterator[tuple[str, Callable[[], Awaitable[None]]]]:
+    def steps(self) -> Iterator[Step]:
         yield "A platform author has signed and pushed; the source is pinned and applied", self.applied
         yield "A network author pushes a signed commit", self.changed
         yield "Somebody edits a managed object with kubectl", self.drifted

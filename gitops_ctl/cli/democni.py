@@ -4,9 +4,7 @@ Each step waits for what it claims and fails when that does not come, so the dem
 they sign commits and merges, and roll Cilium out; everything else happens by itself.
 """
 
-import asyncio
-import shutil
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -21,11 +19,12 @@ from gitops_ctl.cli.democnirepository import (
     example_machines,
 )
 from gitops_ctl.cli.democniworld import CniWorld, cni_world
+from gitops_ctl.cli.demotelling import Step, farewell, tell
 from gitops_ctl.cli.preparing import CHANGED
 from gitops_ctl.cli.status import show_status
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of
-from gitops_ctl.core.errors import GitopsError, TerminalError
+from gitops_ctl.core.errors import TerminalError
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, int_at, object_at, objects_at, text_at
 from gitops_ctl.documents.splice import value_in
 from gitops_ctl.local.targetcluster import CiliumValues, roll_out
@@ -44,8 +43,6 @@ _VALUES_LINES: Final = {
 
 _CLUSTER: Final = f"/apis/{ICHOR_GROUP}/{VERSION}/namespaces/{NAMESPACE}/talosclusters/{CLUSTER}"
 
-Step = tuple[str, Callable[[], Awaitable[None]]]
-
 
 async def switch_demo(*, say: Callable[[str], None], keep: bool, separate: bool) -> None:
     """Tell the whole story.
@@ -54,22 +51,9 @@ async def switch_demo(*, say: Callable[[str], None], keep: bool, separate: bool)
         GitopsError: something did not come; the message names the step, its subject a folder with the logs.
     """
     async with cni_world(say=say, separate=separate) as world:
-        for number, (title, step) in enumerate(SwitchStory(world).steps(), start=1):
-            say(f"\n{number}. {title}")
-            try:
-                await step()
-            except GitopsError as error:
-                message = f"step {number}, {title}: {error.message}"
-                raise TerminalError(message, code=error.code, subject=error.subject, hint=error.hint) from error
-        say("\nEverything came as it was claimed.")
-        if keep:
-            kubectl = "kubectl" if shutil.which("kubectl") else world.basic.binary
-            say("\nStill running; Ctrl-C ends it.  In another terminal:")
-            say(
-                f"  export KUBECONFIG={world.basic.kubeconfig}\n  {kubectl} get talosclusters,talosoperations,proposals -A"
-            )
-            await asyncio.Event().wait()
-        say("All of it is stopped and removed now.  `gitops-ctl demo cni --keep` leaves it running, to look around.")
+        await tell(SwitchStory(world).steps(), say=say)
+        kinds = "talosclusters,talosoperations,proposals"
+        await farewell(world.basic, command="gitops-ctl demo cni", kinds=kinds, keep=keep, say=say)
 
 
 def cilium_values(text: bytes) -> CiliumValues:

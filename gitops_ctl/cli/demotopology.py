@@ -4,19 +4,18 @@ Told step by step; each step waits for what it claims and fails when that does n
 (topology-scheduling.md, sections 2 and 8).
 """
 
-import asyncio
-import shutil
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
+from gitops_ctl.cli.demotelling import Step, farewell, tell
 from gitops_ctl.cli.demotopologyrepository import AUTHOR, NODES, SNAPSHOT_FILE, SOURCE_FILE, with_racks
 from gitops_ctl.cli.demotopologyworld import QUEUE, TRAINING, TopologyWorld, topology_world
 from gitops_ctl.cli.status import show_status
 from gitops_ctl.cli.topologyworld import kueue_path
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of, is_true
-from gitops_ctl.core.errors import GitopsError, TerminalError
+from gitops_ctl.core.errors import TerminalError
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, objects_at, text_at
 from gitops_ctl.scheduling.migration import CONDITION
 from gitops_ctl.scheduling.queue import PHASE, Queue, quotas_of
@@ -29,8 +28,6 @@ _RACKED: Final = "fnv64-dde125aa4572179a"
 _LABELS: Final = f"-Ltopology.gpustack.ai/region,{ZONE},topology.gpustack.ai/profile"
 _LABELS_WITH_RACK: Final = f"-L{ZONE},{RACK},topology.gpustack.ai/profile"
 
-Step = tuple[str, Callable[[], Awaitable[None]]]
-
 
 async def topology_demo(*, say: Callable[[str], None], keep: bool) -> None:
     """Tell the whole story.
@@ -39,23 +36,9 @@ async def topology_demo(*, say: Callable[[str], None], keep: bool) -> None:
         GitopsError: something did not come; the message names the step, its subject a folder with the logs.
     """
     async with topology_world(say=say) as world:
-        for number, (title, step) in enumerate(TopologyStory(world).steps(), start=1):
-            say(f"\n{number}. {title}")
-            try:
-                await step()
-            except GitopsError as error:
-                message = f"step {number}, {title}: {error.message}"
-                raise TerminalError(message, code=error.code, subject=error.subject, hint=error.hint) from error
-        say("\nEverything came as it was claimed.")
-        if keep:
-            kubectl = "kubectl" if shutil.which("kubectl") else world.basic.binary
-            say("\nStill running; Ctrl-C ends it.  In another terminal:")
-            say(f"  export KUBECONFIG={world.basic.kubeconfig}")
-            say(f"  {kubectl} get toposrc,topologies,resourceflavors,clusterqueues,workloads -A")
-            await asyncio.Event().wait()
-        say(
-            "All of it is stopped and removed now.  `gitops-ctl demo topology --keep` leaves it running, to look around."
-        )
+        await tell(TopologyStory(world).steps(), say=say)
+        kinds = "toposrc,topologies,resourceflavors,clusterqueues,workloads"
+        await farewell(world.basic, command="gitops-ctl demo topology", kinds=kinds, keep=keep, say=say)
 
 
 class TopologyStory:

@@ -115,3 +115,13 @@ class Refused(TerminalError):
 
 class InternalError(GitopsError):
     """A bug of ours."""
+
+
+def caused_by(error: BaseException, kind: type[BaseException]) -> bool:
+    """Whether an error, or anything that it came from, is of this kind."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, kind):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False

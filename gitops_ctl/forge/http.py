@@ -18,7 +18,15 @@ import httpx2
 from gitops_ctl import __version__
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.errors import BlockedError, GitopsError, RateLimited, Refused, ReplyLost, Unavailable
+from gitops_ctl.core.errors import (
+    BlockedError,
+    GitopsError,
+    RateLimited,
+    Refused,
+    ReplyLost,
+    Unavailable,
+    caused_by,
+)
 from gitops_ctl.core.http import USUAL_TERMS, HttpAnswer, Terms
 from gitops_ctl.forge.errors import AnswerRefused, AnswerTooLong, RedirectRefused
 from gitops_ctl.forge.pauses import Pauses, pause_asked, retry_after
@@ -261,7 +269,7 @@ def _mapped(call: str, *, sent: bool) -> Iterator[None]:
     try:
         yield
     except _NEVER_SENT as error:
-        if _is_certificate(error):
+        if caused_by(error, ssl.SSLCertVerificationError):
             message = f"{call}: the certificate of the server is not trusted"
             raise BlockedError(message, code=ErrorCode.CERTIFICATE_REFUSED) from error
         raise _without_answer(call, "no connection", sent=False) from error
@@ -270,15 +278,6 @@ def _mapped(call: str, *, sent: bool) -> Iterator[None]:
         raise Refused(f"{call}: a header cannot be written", code=ErrorCode.TOKEN_REJECTED) from None
     except httpx2.TransportError as error:
         raise _without_answer(call, f"no whole answer ({type(error).__name__})", sent=sent) from error
-
-
-def _is_certificate(error: BaseException) -> bool:
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, ssl.SSLCertVerificationError):
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return False
 
 
 def _without_answer(call: str, what: str, *, sent: bool, retry_after_s: float | None = None) -> GitopsError:

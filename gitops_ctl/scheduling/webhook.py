@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import httpx2
 
 from gitops_ctl import __version__
+from gitops_ctl.core.errors import caused_by
 from gitops_ctl.scheduling.snapshot import LARGEST
 from gitops_ctl.scheduling.source_status import Failed
 
@@ -154,18 +155,10 @@ def _mapped() -> Iterator[None]:
     try:
         yield
     except (httpx2.ConnectError, httpx2.ProxyError) as error:
-        untrusted = "the certificate of the server is not trusted"
-        raise _FailedError(untrusted if _is_certificate(error) else "no connection to the server") from None
+        is_untrusted = caused_by(error, ssl.SSLCertVerificationError)
+        message = "the certificate of the server is not trusted" if is_untrusted else "no connection to the server"
+        raise _FailedError(message) from None
     except httpx2.LocalProtocolError:
         raise _FailedError("the token cannot be sent: it has characters that no header may have") from None
     except (httpx2.TransportError, OSError) as error:
         raise _FailedError(f"no whole answer ({type(error).__name__})") from None
-
-
-def _is_certificate(error: BaseException) -> bool:
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, ssl.SSLCertVerificationError):
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return False
