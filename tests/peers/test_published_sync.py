@@ -4,11 +4,12 @@ One definition of Kueue has 1.4 MB.  In scope: published kinds as they are.  Out
 (test_published_manifests.py).
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from gitops_ctl.api.names import ANNOTATION_OWNER_ID
 from gitops_ctl.documents.checkcache import CheckCache
@@ -17,7 +18,7 @@ from tests.support.cluster import AuditLog
 from tests.support.published import published_manifests
 from tests.support.sync_cluster import Bench, sync_site, until  # noqa: F401
 
-pytestmark = [pytest.mark.peers, pytest.mark.cluster]
+pytestmark = [pytest.mark.peers, pytest.mark.cluster, pytest.mark.xdist_group("definitions of peers")]
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 COHORTS = f"{CRDS}/cohorts.kueue.x-k8s.io"
@@ -31,6 +32,7 @@ async def published(site: Bench, tmp_path: Path) -> AsyncIterator[dict[str, str]
     files = {f"{file.parent.name}/{file.name}": file.read_text() for file in published_manifests(folder)}
     report = check_repository(CheckRequest(folder), cache=CheckCache(folder, folder=tmp_path / "checks"))
     assert report.problems == ()
+    await _without_definitions(site, files.values())
     yield files
     await site.kill()
     for collection in (CRDS, ROLES, ROLES.replace("roles", "rolebindings")):
@@ -38,6 +40,25 @@ async def published(site: Bench, tmp_path: Path) -> AsyncIterator[dict[str, str]
             metadata: Any = tree["metadata"]
             if f"/{site.namespace}/" in metadata.get("annotations", {}).get(ANNOTATION_OWNER_ID, ""):
                 await site.admin.delete(f"{collection}/{metadata['name']}")
+    await _without_definitions(site, files.values())
+
+
+async def _without_definitions(site: Bench, files: Iterable[str]) -> None:
+    """Other tests define some of these kinds on the same server; here they are to be made."""
+    names = {
+        tree["metadata"]["name"]
+        for text in files
+        for tree in yaml.load_all(text, Loader=yaml.CSafeLoader)
+        if tree and tree.get("kind") == "CustomResourceDefinition"
+    }
+    there = [name for name in sorted(names) if await site.admin.find(f"{CRDS}/{name}") is not None]
+    for name in there:
+        await site.admin.delete(f"{CRDS}/{name}")
+
+    async def gone() -> bool:
+        return all([await site.admin.find(f"{CRDS}/{name}") is None for name in there])
+
+    await until(gone, what="the definitions of other tests are gone")
 
 
 async def test_published_manifests_are_applied_left_alone_repaired_and_pruned(

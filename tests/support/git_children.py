@@ -28,7 +28,7 @@ def fetch_processes(parent: int | None = None) -> list[int]:
         except OSError:
             continue
         state, its_parent = status.rpartition(") ")[2].split()[:2]
-        if CHILD_MODULE.encode() in command and state != "Z" and int(its_parent) == wanted:
+        if CHILD_MODULE.encode() in command.split(b"\0") and state != "Z" and int(its_parent) == wanted:
             found.append(int(place.name))
     return found
 

@@ -72,18 +72,23 @@ def place(item: pytest.Item) -> int:
 
 
 def group_of(item: pytest.Item) -> str:
-    """What stays on one worker with this test."""
+    """What stays on one worker with this test: what its module says, who takes turns with it, or its file."""
+    said = item.get_closest_marker("xdist_group")
+    if said is not None:
+        return str(said.args[0])
     names = getattr(item, "fixturenames", ())
     return next((group for name, group in TURNS.items() if name in names), item.location[0])
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups at the same time
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Bring the tests that need no real component to the front, those that need what is built last to the end, each part in its own order.
 
     Among those with components the long groups come first, so that no worker ends long before the others.
     """
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(group_of(item)))
     order = {group: number for number, group in enumerate(TURNS.values())}
     items.sort(key=lambda item: (place(item), order.get(group_of(item), len(order))))
 
