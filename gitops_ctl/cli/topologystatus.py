@@ -9,7 +9,7 @@ from gitops_ctl.core.conditions import condition_of
 from gitops_ctl.core.duration import to_text
 from gitops_ctl.core.errors import BlockedError
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, int_at, object_at, objects_at, text_at
-from gitops_ctl.scheduling.migration import CONDITION, drain_age_s
+from gitops_ctl.scheduling.migration import CONDITION, drain_age_s, is_draining
 from gitops_ctl.scheduling.queue import PHASE, Queue, is_managed
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def queue_summary(tree: JsonObject, *, now: datetime) -> JsonObject:
     """The stable form of one managed queue; while it is drained its message begins with the age of the drain."""
     status, queue = object_at(tree, "status"), Queue.of(tree)
     ready = condition_of(status, CONDITION) or EMPTY
-    age = drain_age_s(queue, now=now) if PHASE in queue.managed.marks else None
+    age = drain_age_s(queue, now=now) if is_draining(queue) else None
     message = text_at(ready, "message")
     if age is not None:
         message = "; ".join(part for part in (f"draining for {to_text(max(0, int(age)))}", message) if part)

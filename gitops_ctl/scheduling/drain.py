@@ -8,7 +8,7 @@ from typing import Final
 
 from gitops_ctl.core.moment import from_rfc3339
 from gitops_ctl.scheduling.quantity import text_of
-from gitops_ctl.scheduling.queue import Groups, Queue, quotas_of
+from gitops_ctl.scheduling.queue import HOLD_AND_DRAIN, Groups, Queue, quotas_of
 
 ALLOW_DRAIN: Final = "gitops-ctl.dev/allow-drain"
 """Consent to one drain; the value is the digest of the plan."""
@@ -54,7 +54,12 @@ def evicts(queue: Queue, going: frozenset[str]) -> bool:
 
 
 def is_approved(queue: Queue, plan: Groups, *, now: datetime) -> bool:
-    """Whether a consent fits this change, or a window is open now by our own clock."""
+    """Whether a consent fits this change, or a window is open now by our own clock.
+
+    A `HoldAndDrain` that Git wants and that was carried out evicts already: that commit was the approval.
+    """
+    if queue.wanted == queue.applied == queue.managed.policy == HOLD_AND_DRAIN:
+        return True
     if queue.annotations.get(ALLOW_DRAIN) == plan_digest(queue, plan):
         return True
     window = window_of(queue.annotations.get(DRAIN_WINDOW, ""))

@@ -153,16 +153,6 @@ def retiring_siblings(name: str, live: Iterable[JsonObject], wanted: Collection[
     return tuple(sorted(siblings))
 
 
-def flavors_to_look_at(old: Labels | None, new: Labels | None, *, options: Options) -> frozenset[str]:
-    """Names of the flavors that a Node fed before a change, and of those that it feeds after it."""
-    return frozenset(
-        identity.name
-        for labels in (old, new)
-        if labels is not None
-        for identity in fed_by(labels, options=options).flavors
-    )
-
-
 def node_labels(flavor: JsonObject) -> Labels:
     """What a live flavor selects Nodes by."""
     return {key: value for key, value in object_at(flavor, "spec", "nodeLabels").items() if isinstance(value, str)}

@@ -151,6 +151,11 @@ def _with_nodes(case: _Case, found: Decision) -> Decision:
     return replace(found, condition=replace(found.condition, message=text), events=(*found.events, event))
 
 
+def is_draining(queue: Queue) -> bool:
+    """Whether a migration is under way.  A queue that was switched to an empty plan rests drained until a flavor returns."""
+    return PHASE in queue.managed.marks and bool(queue.managed.groups or not queue.usage.is_drained)
+
+
 def drain_age_s(queue: Queue, *, now: datetime) -> float | None:
     """Seconds since the drain began; None when nobody knows."""
     try:
@@ -253,7 +258,8 @@ def _pool_lost(case: _Case, plan: Plan) -> Decision:
         if not case.queue.usage.is_current:
             return _awaiting_status()
         if case.queue.usage.is_anything_reserved:
-            return _step(case, without_short_hold(case.managed), None, APPROVAL_S)
+            message = "the pool has no flavor: the last plan serves while anything is reserved (drain-when-no-flavors)"
+            return _step(case, without_short_hold(case.managed), _ready(message), APPROVAL_S)
     return _start(case, plan, dropped_flavors(case.managed.groups, ()))
 
 

@@ -16,7 +16,6 @@ from gitops_ctl.scheduling.snapshot_rules import split_children
 from gitops_ctl.scheduling.source import TopologySource
 
 _TIER: Final = re.compile(r"fabric\.topograph\.run/tier-([+-]?[0-9]{1,18})")
-_PROFILE: Final = re.compile(r"fnv64-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +58,6 @@ class Profile:
 def profile_name(levels: tuple[str, ...]) -> str:
     """The label value of these level keys."""
     return f"fnv64-{fnv64(*levels)}"
-
-
-def is_profile(text: str) -> bool:
-    """Whether `text` has the form of a profile."""
-    return _PROFILE.fullmatch(text) is not None
 
 
 def profile_of(labels: Labels, sources: Iterable[TopologySource], *, options: Options) -> Profile:

@@ -117,6 +117,7 @@ class Queue:
 
     Attributes:
         annotations: all, those from Git too.
+        spec: as it is stored; more than `managed` says where the groups are somebody else's.
     """
 
     name: str
@@ -127,6 +128,7 @@ class Queue:
     is_deleted: bool
     managed: Managed
     usage: Usage
+    spec: JsonObject = field(default_factory=dict)
 
     @classmethod
     def of(cls, tree: JsonObject) -> Self:
@@ -148,6 +150,7 @@ class Queue:
                 marks={key: value for key, value in annotations.items() if key in _OURS},
             ),
             usage=_usage(tree),
+            spec=object_at(tree, "spec"),
         )
 
     @property
@@ -201,12 +204,17 @@ def quotas_of(groups: Groups) -> Mapping[str, Fraction]:
 
 
 def apply_tree(queue: Queue, wanted: Managed) -> JsonObject:
-    """The object of the one forced server-side apply that makes the queue `wanted`."""
+    """The object of the one forced server-side apply that makes the queue `wanted`.
+
+    Groups and checks that stay are repeated as they are stored: those of somebody else have limits that no plan of ours has.
+    """
     spec: dict[str, JsonValue] = {"stopPolicy": wanted.policy} if wanted.policy else {}
     if wanted.groups:
-        spec["resourceGroups"] = [_group_tree(group) for group in wanted.groups]
+        stored = queue.spec.get("resourceGroups") if wanted.groups == queue.managed.groups else None
+        spec["resourceGroups"] = stored or [_group_tree(group) for group in wanted.groups]
     if wanted.checks:
-        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in wanted.checks]}
+        stored = queue.spec.get("admissionChecksStrategy") if wanted.checks == queue.managed.checks else None
+        spec["admissionChecksStrategy"] = stored or {"admissionChecks": [{"name": name} for name in wanted.checks]}
     return {
         "apiVersion": KUEUE_API_VERSION,
         "kind": "ClusterQueue",

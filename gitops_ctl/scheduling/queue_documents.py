@@ -14,7 +14,8 @@ from gitops_ctl.scheduling.names import RESOURCE_TYPE, TOPOLOGY
 from gitops_ctl.scheduling.queue import EMPTY_HOLD, HOLD, POLICIES, WANTED_POLICY, is_managed
 
 _GROUP: Final = "kueue.x-k8s.io"
-_WRITTEN_FOR_IT: Final = ("resourceGroups", "admissionChecksStrategy", "cohortName")
+_WRITTEN_FOR_IT: Final = ("resourceGroups", "admissionChecksStrategy", "cohortName", "admissionChecks", "cohort")
+"""The last two are the spellings of v1beta1."""
 
 
 def is_managed_queue(tree: JsonObject) -> bool:

@@ -15,7 +15,7 @@ from gitops_ctl.scheduling.flavor import node_labels
 from gitops_ctl.scheduling.hardware import CAPACITY, COUNT
 from gitops_ctl.scheduling.names import ACCELERATABLE, ACCELERATOR, GENERAL, MANAGED, PROFILE
 from gitops_ctl.scheduling.options import Options
-from gitops_ctl.scheduling.queue import TAS_QUEUE, Group, Groups, Queue, discriminators, is_managed, pool_selector
+from gitops_ctl.scheduling.queue import TAS_QUEUE, Group, Groups, Queue, discriminators, pool_selector, quotas_of
 from gitops_ctl.scheduling.selectors import Labels, labels_of
 from gitops_ctl.scheduling.topology import is_marked, is_terminating, topology_name
 
@@ -153,15 +153,10 @@ def pool_nodes(queue: Queue, nodes: Mapping[str, Labels], *, options: Options) -
     }
 
 
-def queues_of_flavor(flavor: JsonObject, queues: Iterable[JsonObject]) -> tuple[str, ...]:
+def queues_of_flavor(flavor: JsonObject, queues: Iterable[Queue]) -> tuple[str, ...]:
     """Names of the managed queues that a flavor event wakes: those whose selector is a part of its discriminators."""
     found = discriminators(labels_of(flavor)).items()
-    woken = (
-        text_at(queue, "metadata", "name")
-        for queue in queues
-        if is_managed(queue) and (pool_selector(labels_of(queue)) or {}).items() <= found
-    )
-    return tuple(sorted(woken))
+    return tuple(sorted(queue.name for queue in queues if (pool_selector(queue.labels) or {}).items() <= found))
 
 
 def usable_checks(active: Iterable[str], *, options: Options) -> tuple[str, ...]:
@@ -249,10 +244,25 @@ def _quota_refusals(candidates: tuple[_Candidate, ...]) -> Iterator[Refusal]:
 
 
 def _uncovered(queue: Queue, candidates: tuple[_Candidate, ...], world: World, options: Options) -> Refusal | None:
-    """Check 9."""
+    """Check 9.
+
+    A Node whose flavor is terminating in the groups of this queue is not waited for: that flavor comes again only after the queue
+    has dropped it, and without this exception neither would ever move.
+    """
     covered = frozenset[str]().union(*(candidate.nodes for candidate in candidates))
     pool = pool_nodes(queue, world.nodes, options=options)
-    missing = sorted(name for name, labels in pool.items() if labels.get(PROFILE) and name not in covered)
+    leaving = [
+        node_labels(flavor)
+        for flavor in world.flavors
+        if is_terminating(flavor) and text_at(flavor, "metadata", "name") in quotas_of(queue.managed.groups)
+    ]
+    missing = sorted(
+        name
+        for name, labels in pool.items()
+        if labels.get(PROFILE)
+        and name not in covered
+        and not any(selector.items() <= labels.items() for selector in leaving)
+    )
     if not missing:
         return None
     return Refusal("NonConservedQuota", f"node {missing[0]} of the pool is in no flavor ({len(missing)} such Nodes)")

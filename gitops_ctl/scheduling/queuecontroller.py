@@ -26,7 +26,7 @@ from gitops_ctl.scheduling.drain import left_flavors
 from gitops_ctl.scheduling.migration import CONDITION, SWITCHED, Decision, Desired, Event, Unsettled, decide
 from gitops_ctl.scheduling.ports import Ports
 from gitops_ctl.scheduling.queue import FIELD_MANAGER, PHASE, Managed, Queue, apply_tree, is_managed
-from gitops_ctl.scheduling.queue_plan import Plan, Refusal, World, plan_queue, pool_nodes
+from gitops_ctl.scheduling.queue_plan import Plan, Refusal, World, plan_queue, pool_nodes, usable_checks
 from gitops_ctl.scheduling.resources import QUEUE
 from gitops_ctl.scheduling.selectors import Labels
 from gitops_ctl.scheduling.settled import Published, Settling, settling
@@ -168,12 +168,9 @@ class QueueController:
 
     def _checks(self) -> tuple[str, ...]:
         """The configured AdmissionChecks that exist and are Active: another one would make the queue inactive."""
-        cache = self._ports.caches.checks.cache
-        return tuple(
-            name
-            for name in self._ports.options.admission_checks
-            if is_true(object_at(cache.get(cluster_key(name)) or {}, "status"), "Active")
-        )
+        checks = self._ports.caches.checks.cache.items()
+        active = (key.name for key, tree in checks if is_true(object_at(tree, "status"), "Active"))
+        return usable_checks(active, options=self._ports.options)
 
     # -- what is told ---------------------------------------------------------------------------------------------
 

@@ -21,12 +21,11 @@ from gitops_ctl.kube.workqueue import WorkQueue
 from gitops_ctl.scheduling.caches import Caches, cluster_key
 from gitops_ctl.scheduling.contributions import Contributions
 from gitops_ctl.scheduling.flavorcontroller import FlavorController
-from gitops_ctl.scheduling.migration import drain_age_s
+from gitops_ctl.scheduling.migration import drain_age_s, is_draining
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.ports import Ports
 from gitops_ctl.scheduling.profilecontroller import ProfileController
 from gitops_ctl.scheduling.profiles import Profiles
-from gitops_ctl.scheduling.queue import PHASE
 from gitops_ctl.scheduling.queuecontroller import QueueController
 from gitops_ctl.scheduling.resources import KUEUE_GROUP, QUEUE
 from gitops_ctl.scheduling.routes import Queues, Routes
@@ -111,9 +110,7 @@ class SchedulingRoom:
         """Seconds since the drain of each queue in migration began, None where nobody knows."""
         now = self._clock.wall()
         return {
-            key.name: drain_age_s(queue, now=now)
-            for key, queue in self._routes.pools.items()
-            if PHASE in queue.managed.marks
+            key.name: drain_age_s(queue, now=now) for key, queue in self._routes.pools.items() if is_draining(queue)
         }
 
     async def run(self) -> None:

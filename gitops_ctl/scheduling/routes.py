@@ -18,10 +18,9 @@ from gitops_ctl.scheduling.contributions import Contributions
 from gitops_ctl.scheduling.names import PROFILE
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.profiles import Profiles
-from gitops_ctl.scheduling.queue import Queue, discriminators, is_managed, pool_selector
-from gitops_ctl.scheduling.queue_plan import pool_nodes
+from gitops_ctl.scheduling.queue import Queue, is_managed
+from gitops_ctl.scheduling.queue_plan import pool_nodes, queues_of_flavor
 from gitops_ctl.scheduling.seen import SeenFeature, SeenNode, node_tree
-from gitops_ctl.scheduling.selectors import labels_of
 from gitops_ctl.scheduling.topology import is_terminating, topology_name
 from gitops_ctl.scheduling.topologycontroller import TopologyController
 from gitops_ctl.scheduling.wakes import (
@@ -201,11 +200,8 @@ class Routes:
                 self._work.queues.add_after(key, FLAVOR_S + QUEUE_S)
 
     def _wake_queues_of(self, flavor: JsonObject) -> None:
-        found = discriminators(labels_of(flavor)).items()
-        for key, queue in self._pools.items():
-            selector = pool_selector(queue.labels)
-            if selector is not None and selector.items() <= found:
-                self._work.queues.add_after(key, QUEUE_S)
+        for name in queues_of_flavor(flavor, self._pools.values()):
+            self._work.queues.add_after(cluster_key(name), QUEUE_S)
 
 
 def _content(flavor: JsonObject) -> tuple[object, ...]:

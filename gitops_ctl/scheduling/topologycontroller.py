@@ -79,6 +79,8 @@ class TopologyController:
             return None
         if live is None or not is_marked(live, MARK) or is_terminating(live):
             return None
+        if self._is_due(profile):
+            return GOING_S
         return await self._retire(name, profile)
 
     def _live(self, name: str) -> JsonObject | None:
@@ -103,6 +105,12 @@ class TopologyController:
             return True
         name = topology_name(profile)
         return any(text_at(flavor, "spec", "topologyName") == name for flavor in caches.trees(caches.flavors))
+
+    def _is_due(self, profile: str) -> bool:
+        """Whether a Node is about to get the profile: its Topology comes first, and nothing else needs it yet."""
+        ports = self._ports
+        nodes = ports.caches.nodes.cache.items()
+        return any(not seen.is_deleted and ports.profiles.of(key, seen).name == profile for key, seen in nodes)
 
     async def _retire(self, name: str, profile: str) -> float | None:
         client, path = self._ports.client, TOPOLOGY.path("", name)

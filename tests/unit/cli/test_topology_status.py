@@ -50,6 +50,14 @@ def test_a_drain_shows_its_age_and_is_no_error():
     assert is_running(found)
 
 
+def test_a_queue_that_waits_drained_for_flavors_shows_no_age():
+    tree = queue({}, marks={**DRAINING, "topology.gpustack.ai/migration-phase": "switched"}, policy="HoldAndDrain")
+    stopped = {"type": "Active", "status": "False", "reason": "Stopped", "observedGeneration": 9}
+    ready = {"type": "TopologyReady", "status": "True", "reason": "Ready", "message": "the pool has no flavor"}
+    tree["status"]["conditions"] = [stopped, ready]
+    assert queue_summary(tree, now=NOW)["message"] == "the pool has no flavor"
+
+
 def test_a_queue_that_waits_for_approval_is_one():
     tree = queue(nodes("a"))
     tree["status"]["conditions"].append({**MIGRATING, "reason": "AwaitingDrainApproval"})

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitops_ctl.scheduling.contributions import Contributions
 from gitops_ctl.scheduling.flavor import (
     Action,
     flavor_object,
     flavors_of,
-    flavors_to_look_at,
     node_labels,
     retiring_siblings,
     step_for,
@@ -261,10 +261,12 @@ def test_siblings_without_contributors_retire_after_the_replacement():
 
 def test_a_node_event_concerns_the_flavors_of_both_its_versions():
     before, after = cpu(), cpu(profile="fnv64-570aeab478df5111")
-    found = flavors_to_look_at(before, after, options=Options())
-    assert found == {*names(before), *names(after)}
-    assert flavors_to_look_at(None, after, options=Options()) == set(names(after))
-    assert flavors_to_look_at(before, None, options=Options()) == set(names(before))
+    contributions = Contributions(options=Options())
+    assert contributions.change("a", before) == contributions.names == set(names(before))
+    assert contributions.change("a", after) == {*names(before), *names(after)}
+    assert contributions.names == set(names(after))
+    assert contributions.change("a", None) == set(names(after))
+    assert contributions.names == set()
 
 
 NODES = st.dictionaries(

@@ -134,7 +134,8 @@ def test_without_the_option_a_lost_pool_waits_while_anything_is_reserved():
     """D27."""
     options = Options(drain_when_no_flavors=False)
     busy = step(queue(marks=OURS, reserved={"a": 1}, a=4), plan(), options=options)
-    assert (busy.write, busy.requeue_s) == (None, 60.0)
+    assert (busy.write, row(busy)) == (None, ("True/Ready", 60.0))
+    assert "drain-when-no-flavors" in busy.condition.message
     assert step(queue(marks=OURS, a=4), plan(), options=options).write.policy == "HoldAndDrain"
     assert row(step(queue(marks=OURS, generation=9, a=4), plan(), options=options))[1] == 5.0
 
@@ -356,6 +357,14 @@ def test_a_drain_that_evicts_nobody_and_one_that_has_begun_need_no_approval():
     wanted = queue(marks={**OURS, WANTED: "HoldAndDrain"}, reserved={"a": 1}, a=4)
     assert step(wanted, plan(a=4), options=APPROVED).write.policy == "HoldAndDrain"
     assert step(wanted, plan(a=4), options=APPROVED).write.marks == {**OURS, APPLIED: "HoldAndDrain"}
+
+
+def test_a_drain_that_git_wants_anyway_needs_no_further_approval():
+    marks = {**OURS, WANTED: "HoldAndDrain", APPLIED: "HoldAndDrain"}
+    evicting = queue("HoldAndDrain", marks, active=STOPPED, reserved={"a": 1}, workloads=1, a=4)
+    assert step(evicting, plan(b=4), options=APPROVED).write.marks[PHASE] == "draining"
+    by_hand = queue("HoldAndDrain", OURS, active=STOPPED, reserved={"a": 1}, workloads=1, a=4)
+    assert step(by_hand, plan(b=4), options=APPROVED).write is None
 
 
 def test_an_old_drain_is_called_stuck():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitops_ctl.scheduling.options import Options
-from gitops_ctl.scheduling.profile import hierarchy_problem, is_profile, normalised, profile_name, profile_of
+from gitops_ctl.scheduling.profile import hierarchy_problem, normalised, profile_name, profile_of
 from gitops_ctl.scheduling.source import TopologySource
 from gitops_ctl.scheduling.topology import (
     drift,
@@ -174,5 +174,3 @@ def test_the_profile_stands_at_the_end_of_the_name_of_a_flavor():
     assert profile_in_flavor_name("gpustack--amd-linux-amd64-4c-fnv64-0109f115c79ca357") == "fnv64-0109f115c79ca357"
     for name in ("x-fnv64-0109F115c79ca357", "fnv64-0109f115c79ca357", "x-fnv64-0109f115c79ca357\n", "x"):
         assert profile_in_flavor_name(name) == ""
-    assert is_profile("fnv64-0109f115c79ca357")
-    assert not is_profile("fnv64-109f115c79ca357")

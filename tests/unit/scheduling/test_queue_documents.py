@@ -41,6 +41,12 @@ def test_a_managed_queue_says_who_it_is_and_nothing_that_is_written_for_it():
     ]
 
 
+def test_no_version_lends_quota_to_a_managed_queue_or_gives_it_checks():
+    """v1beta1 has other names for the two."""
+    tree = {**document({"cohort": "c", "admissionChecks": ["a"]}), "apiVersion": "kueue.x-k8s.io/v1beta1"}
+    assert pointers(tree) == ["/spec/admissionChecks", "/spec/cohort"]
+
+
 @pytest.mark.parametrize("labels", [{}, {MARK: "instancetypes", "kubernetes.io/os": "linux"}])
 def test_a_managed_queue_stays_managed(labels):
     tree = document({"resourceGroups": []}, labels=labels)

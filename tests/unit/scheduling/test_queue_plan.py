@@ -1,6 +1,7 @@
 """The plan of a queue (topology-scheduling.md, 7.4 and 7.5): checks in their order, conservation, disjointness, order."""
 
 import copy
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -226,6 +227,21 @@ def test_every_profiled_node_of_the_pool_must_be_in_a_flavor():
     assert isinstance(planned({"a": node(), "b": node(key="intel-6")}), Plan)
 
 
+def test_a_node_is_not_waited_for_while_its_flavor_can_only_come_again_after_the_queue_has_dropped_it():
+    nodes = {"a": node(), "b": node(profile=ZONED)}
+
+    def ends(flavors):
+        going = next(flavor for flavor in flavors if flavor["metadata"]["name"].endswith(ZONED))
+        going["metadata"]["deletionTimestamp"] = "2031-01-01T00:00:00Z"
+
+    assert refused(nodes, edit=ends) == "NonConservedQuota"
+    both = {"resourceGroups": apply_tree(queue(), Managed(groups=planned(nodes).groups))["spec"]["resourceGroups"]}
+    serving = queue(groups=both["resourceGroups"], annotations={TAS: "true"})
+    found = plan_queue(serving, world(nodes, edit=ends), options=Options())
+    assert isinstance(found, Plan)
+    assert found.groups == planned({"a": node()}).groups
+
+
 def test_a_cpu_pool_holds_accelerated_nodes_only_with_mixing():
     nodes = {"a": node(), "b": node(gpus=8)}
     assert set(pool_nodes(queue(), nodes, options=Options())) == {"a", "b"}
@@ -265,15 +281,13 @@ def test_a_flavor_wakes_the_queues_whose_pool_it_is_in():
 
     (flavor,) = world({"a": node()}).flavors
     collapsed = tree("collapsed", {ACCELERATABLE: "false", "kubernetes.io/os": "linux"})
-    unmanaged = {"metadata": {"name": "unmanaged", "labels": POOL}}
     queues = [
         tree("pool", POOL),
         tree("gpu", GPU_POOL),
         tree("other", {f"{GENERAL}intel-6": "true"}),
         collapsed,
-        unmanaged,
     ]
-    assert queues_of_flavor(flavor, queues) == ("collapsed", "pool")
+    assert queues_of_flavor(flavor, map(Queue.of, queues)) == ("collapsed", "pool")
 
 
 def test_admission_checks_are_listed_in_the_configured_order_when_active():
@@ -291,6 +305,28 @@ def test_groups_come_back_as_they_were_written():
     assert "stopPolicy" not in tree["spec"]
     resources = tree["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
     assert resources == [{"name": "cpu", "nominalQuota": "4"}]
+
+
+LIMITED = {
+    "coveredResources": ["cpu"],
+    "flavors": [{"name": "x", "resources": [{"name": "cpu", "nominalQuota": "500m", "borrowingLimit": "2"}]}],
+}
+CHECKED = {"admissionChecks": [{"name": "c", "onFlavors": ["x"]}]}
+
+
+def test_a_hold_changes_nothing_of_the_groups_and_checks_of_somebody_else():
+    metadata = {"name": "q", "uid": "u", "resourceVersion": "1", "labels": {**POOL, **MARK}}
+    spec = {"resourceGroups": [LIMITED], "admissionChecksStrategy": CHECKED, "cohortName": "all", "stopPolicy": "None"}
+    live = Queue.of({"metadata": metadata, "spec": spec})
+    held = replace(live.managed, policy="Hold")
+    assert apply_tree(live, held)["spec"] == {
+        "stopPolicy": "Hold",
+        "resourceGroups": [LIMITED],
+        "admissionChecksStrategy": CHECKED,
+    }
+    written = apply_tree(live, replace(held, groups=planned({"a": node(8)}).groups, checks=("d",)))["spec"]
+    assert groups_of({"spec": written}) == planned({"a": node(8)}).groups
+    assert written["admissionChecksStrategy"] == {"admissionChecks": [{"name": "d"}]}
 
 
 @pytest.mark.parametrize(

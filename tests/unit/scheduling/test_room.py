@@ -2,6 +2,9 @@
 
 import yaml
 
+from gitops_ctl.core.errors import Unavailable
+from gitops_ctl.kube.exchange import Call
+from tests.doubles.apiserver.direct import Side
 from tests.support.scheduling_world import (
     CPU,
     FLAVORS,
@@ -188,6 +191,37 @@ def test_a_topology_that_is_deleted_while_a_node_has_its_profile_is_made_again()
 
         await world.until(is_another, what="the Topology is made again")
         assert (await world.get(f"{TOPOLOGIES}/gpustack-{ZONED}"))["spec"] == before["spec"]
+
+    in_world(story)
+
+
+def test_a_topology_that_was_made_for_a_node_stays_while_the_node_waits_for_its_label() -> None:
+    async def story(world: World) -> None:
+        await world.node("n1", region="north", zone="a")
+        await world.source(REGION, ZONE)
+
+        def refused(call: Call, side: Side) -> bool:
+            if call.path == f"{NODES}/n1" and side == "before":
+                raise Unavailable("not now")
+            return False
+
+        world.crash_at = refused
+        await world.start()
+
+        async def is_there() -> bool:
+            return f"gpustack-{ZONED}" in await world.names(TOPOLOGIES)
+
+        await world.until(is_there, what="the Topology")
+        made = await world.get(f"{TOPOLOGIES}/gpustack-{ZONED}")
+        await world.clock.sleep(20.0)
+        assert await world.profile("n1") == ""
+        assert (await world.get(f"{TOPOLOGIES}/gpustack-{ZONED}"))["metadata"]["uid"] == made["metadata"]["uid"]
+        await world.admin.delete(f"{NODES}/n1")
+
+        async def is_gone() -> bool:
+            return not await world.names(TOPOLOGIES)
+
+        await world.until(is_gone, what="nobody needs it any more")
 
     in_world(story)
 

@@ -248,6 +248,8 @@ def test_a_pool_that_loses_all_nodes_drains_stays_held_and_comes_back() -> None:
         assert ("NoManagedNodes", "cpu") in {(reason, about) for reason, about, _ in world.warnings}
         assert "no managed Node" in await world.condition()
         assert await world.at_rest(120.0) == []
+        assert world.room is not None
+        assert world.room.drains() == {}  # it waits for Nodes, and for nothing to end
         await world.admin.patch_merge(f"{NODES}/n1", {"metadata": {"labels": {"gpustack.ai/managed": "true"}}})
         await world.until_serves({OLD: "4"})
 
@@ -262,6 +264,7 @@ def test_without_drain_when_no_flavors_a_pool_that_lost_its_nodes_keeps_serving_
         await world.clock.sleep(120.0)
         assert (await world.marks())["policy"] == "None"
         assert await world.quotas() == {OLD: "16"}
+        assert "drain-when-no-flavors" in await world.condition()
 
     in_world(story)
 
