@@ -6,8 +6,8 @@ MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
-# In the order of tests/support/whole_run.py; what counts over a whole module stays on one worker.
-SPREAD := -n 2 --dist loadgroup --no-loadscope-reorder
+# In the order of tests/support/whole_run.py, each file on one worker.
+SPREAD := -n 2 --dist loadfile --no-loadscope-reorder
 
 help:
 	@echo 'make demo     the main job on this machine, from signed commits to Ready objects'

@@ -42,8 +42,7 @@ def outcomes(report: str) -> tuple[set[str], set[str]]:
     good: set[str] = set()
     bad: set[str] = set()
     for case in ET.fromstring(report).iter("testcase"):
-        # What follows the @ is the group of tests that stays on one worker.
-        name = case.get("name", "").partition("[")[0].partition("@")[0]
+        name = case.get("name", "").partition("[")[0]
         (bad if _went_wrong(case) else good).add(name)
     return good - bad, bad
 
@@ -73,7 +72,7 @@ def summary(known: Catalogue, *, good: Iterable[str], bad: Iterable[str]) -> tup
 def _run_tests() -> tuple[set[str], set[str]]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        plugin = ["-p", "tools.fault_tests", "-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
+        plugin = ["-p", "tools.fault_tests", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
         command = [sys.executable, "-m", "pytest", *plugin, "-m", "not soak", "-q"]
         subprocess.run([*command, "--junit-xml", str(report)], cwd=ROOT, check=False)
         return outcomes(report.read_text())

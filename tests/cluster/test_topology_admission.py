@@ -16,7 +16,7 @@ from tests.support.chart_install import CHART_LABEL, Installation, installed_cha
 from tests.support.cluster import ControlPlaneHandle
 from tests.support.plain_api import CRDS_PATH, PlainApi, Reply, eventually, install_crds
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("definitions of peers")]
+pytestmark = pytest.mark.cluster
 
 SOURCES = "/apis/worker.gpustack.ai/v1alpha1/topologysources"
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"

@@ -21,7 +21,7 @@ from tests.support.cluster import AuditLog
 from tests.support.source_bench import HALL, REGION, ZONE, snapshot
 from tests.support.sync_cluster import until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("definitions of peers")]
+pytestmark = pytest.mark.cluster
 
 MANAGER = "gitops-ctl-scheduling"
 

@@ -11,7 +11,7 @@ from gitops_ctl.scheduling.options import Options
 from tests.doubles.peer_crds import kueue_crds
 from tests.support.sync_cluster import Bench, document, sync_site, until  # noqa: F401
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("definitions of peers")]
+pytestmark = pytest.mark.cluster
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 WANTED = "topology.gpustack.ai/wanted-stop-policy"

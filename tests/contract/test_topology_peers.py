@@ -35,7 +35,7 @@ pytestmark = pytest.mark.contract
 
 NAMESPACES = "/api/v1/namespaces"
 # The stand-ins are in no group: they need not wait for what is built last.
-REAL = [pytest.mark.peers, pytest.mark.needs("nfd", "kueue"), pytest.mark.xdist_group("topology peers")]
+REAL = [pytest.mark.peers, pytest.mark.needs("nfd", "kueue")]
 
 
 @pytest.fixture(params=["stand-in", pytest.param("real", marks=REAL)])

@@ -18,7 +18,7 @@ from tests.support.cluster import AuditLog
 from tests.support.published import published_manifests
 from tests.support.sync_cluster import Bench, sync_site, until  # noqa: F401
 
-pytestmark = [pytest.mark.peers, pytest.mark.cluster, pytest.mark.xdist_group("definitions of peers")]
+pytestmark = [pytest.mark.peers, pytest.mark.cluster]
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 COHORTS = f"{CRDS}/cohorts.kueue.x-k8s.io"

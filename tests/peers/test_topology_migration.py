@@ -22,7 +22,7 @@ from tests.support.topology_plane import WORKER_NAMESPACE, TopologyPlane, topolo
 from tests.support.topology_world import LEVELS, PROFILES, SOURCES, Pool, evictions_finished
 
 __all__ = ["kwok", "people", "topology_plane"]
-pytestmark = [pytest.mark.peers, pytest.mark.slow, pytest.mark.xdist_group("topology migration")]
+pytestmark = [pytest.mark.peers, pytest.mark.slow]
 
 POOL = Pool(
     "gpu",

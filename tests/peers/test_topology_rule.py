@@ -12,7 +12,7 @@ from tests.support.nfd import node_feature
 from tests.support.processes import until
 from tests.support.topology_plane import TopologyPlane
 
-pytestmark = [pytest.mark.peers, pytest.mark.xdist_group("topology peers")]
+pytestmark = pytest.mark.peers
 
 RULE = Path(__file__).resolve().parents[2] / "examples-repo/topology/machine-types.yaml"
 GROUP = "/apis/nfd.k8s-sigs.io/v1alpha1"

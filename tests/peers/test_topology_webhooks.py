@@ -21,7 +21,7 @@ from tests.support.sync_cluster import until
 from tests.support.topology_world import CPUS, Pool
 
 __all__ = ["kueue_plane", "people"]
-pytestmark = [pytest.mark.peers, pytest.mark.slow, pytest.mark.xdist_group("kueue manager")]
+pytestmark = [pytest.mark.peers, pytest.mark.slow]
 
 REGION, ZONE, RACK = "topology.kubernetes.io/region", "topology.kubernetes.io/zone", "example.net/rack"
 # From the published vectors; the last one is of three keys of ours and not among them.

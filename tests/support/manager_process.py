@@ -21,7 +21,7 @@ import pytest
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.cli.installing import Tenant, tenant_objects
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
-from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.mapper import Mapper
 from gitops_ctl.kube.transport import KubeClient
@@ -191,7 +191,10 @@ async def managed(
                 # pytest shows it when the test failed.
                 print(process.log.read_text()[-4000:])
             await admin.delete(LEASE)
-            await admin.delete(tenant.source_path)
+            # The manager of the next test would ask for their Secrets while the rights to them go with the namespace.
+            sources = tenant.source_path.rpartition("/")[0]
+            for tree in (await admin.list_all(sources)).items:
+                await admin.delete(f"{sources}/{text_at(tree, 'metadata', 'name')}")
             await admin.delete(f"/api/v1/namespaces/{namespace}")
 
 

@@ -1,6 +1,6 @@
 """Rules for a whole test run: what needs no real component first, nothing skipped, and a build is waited for outside of test time.
 
-A file stays on one worker, and so do all files that take turns on one control plane: a worker that waits for a turn does nothing.
+A file stays on one worker (`--dist loadfile`): what it sets up is set up once, and its fixed names on a shared server are used once.
 
 The components may still be built while the fast tests run (`make test`).  The first test that needs them waits here, where the time limit
 of a test does not count, and shows what is being built.
@@ -25,8 +25,8 @@ from gitops_ctl.local.progress import LineProgress
 from tools.peers.kueue_manager import find_kueue_manager
 
 NEEDS_COMPONENTS = ("cluster", "contract", "peers", "e2e")
-TURNS = {"target_world": "target plane", "managed": "manager plane"}
-"""Fixtures that one test at a time may have, whichever worker it runs on, and the group of those who use them."""
+TURNS = frozenset({"target_world", "managed"})
+"""Fixtures that one test at a time may have, whichever worker it runs on."""
 _awaited = pytest.StashKey[set[str]]()
 
 
@@ -71,26 +71,17 @@ def place(item: pytest.Item) -> int:
     return max((number for number, each in enumerate(COMPONENTS, start=1) if each.needed_by(item)), default=0)
 
 
-def group_of(item: pytest.Item) -> str:
-    """What stays on one worker with this test: what its module says, who takes turns with it, or its file."""
-    said = item.get_closest_marker("xdist_group")
-    if said is not None:
-        return str(said.args[0])
-    names = getattr(item, "fixturenames", ())
-    return next((group for name, group in TURNS.items() if name in names), item.location[0])
+def takes_turns(item: pytest.Item) -> bool:
+    """Whether a test waits for its turn on a shared control plane."""
+    return not TURNS.isdisjoint(getattr(item, "fixturenames", ()))
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups at the same time
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Bring the tests that need no real component to the front, those that need what is built last to the end, each part in its own order.
 
-    Among those with components the long groups come first, so that no worker ends long before the others.
+    Among those with components the ones that take turns come first, so that no worker ends long before the others.
     """
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(group_of(item)))
-    order = {group: number for number, group in enumerate(TURNS.values())}
-    items.sort(key=lambda item: (place(item), order.get(group_of(item), len(order))))
+    items.sort(key=lambda item: (place(item), not takes_turns(item)))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

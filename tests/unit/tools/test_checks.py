@@ -47,7 +47,7 @@ def test_one_bad_case_makes_a_test_bad_and_a_skipped_one_is_bad() -> None:
     report = (
         "<testsuites><testsuite>"
         '<testcase name="test_G01_x[a]"/><testcase name="test_G01_x[b]"><failure/></testcase>'
-        '<testcase name="test_G02_y@tests/a.py"><skipped/></testcase><testcase name="test_D01_z@plane"/>'
+        '<testcase name="test_G02_y"><skipped/></testcase><testcase name="test_D01_z"/>'
         "</testsuite></testsuites>"
     )
     assert outcomes(report) == ({"test_D01_z"}, {"test_G01_x", "test_G02_y"})
