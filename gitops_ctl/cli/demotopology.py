@@ -16,7 +16,7 @@ from gitops_ctl.cli.topologyworld import kueue_path
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of, is_true
 from gitops_ctl.core.errors import TerminalError
-from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, object_at, objects_at, text_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, int_at, object_at, objects_at, text_at
 from gitops_ctl.scheduling.migration import CONDITION
 from gitops_ctl.scheduling.queue import PHASE, Queue, quotas_of
 from gitops_ctl.scheduling.topology import KUEUE_API_VERSION
@@ -207,8 +207,10 @@ class TopologyStory:
         return Queue.of(await self._world.queue()).managed.marks.get(PHASE) == "draining"
 
     async def _is_admitted(self, name: str) -> bool:
+        """Whether it is, and the queue counts it: the counters of Kueue come later, and plans rest on them."""
         status = object_at(await self._world.workload(name), "status")
-        return is_true(status, "Admitted") and not is_true(status, "Evicted")
+        counted = int_at(await self._world.queue(), "status", "admittedWorkloads")
+        return is_true(status, "Admitted") and not is_true(status, "Evicted") and counted > 0
 
     async def _pair_is_evicted(self) -> bool:
         return is_true(object_at(await self._world.workload("pair"), "status"), "Evicted")
