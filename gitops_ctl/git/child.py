@@ -41,12 +41,9 @@ class Child:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        with suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(document)
-            await process.stdin.drain()
-        process.stdin.close()
+        await tell(process.stdin, document)
         answer = await asyncio.gather(
-            _read_up_to(process.stdout, MAX_ANSWER_BYTES), _read_up_to(process.stderr, MAX_ERROR_BYTES)
+            read_up_to(process.stdout, MAX_ANSWER_BYTES), read_up_to(process.stderr, MAX_ERROR_BYTES)
         )
         await process.wait()
         return answer
@@ -54,11 +51,7 @@ class Child:
     async def end(self) -> None:
         """Kill whatever is left of its session and remove its home; returns when it is gone."""
         try:
-            if self.process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(self.process.pid, signal.SIGKILL)
-                # A cancelled caller waits too: no child outlives its call.
-                await asyncio.shield(self.process.wait())
+            await end_session(self.process)
         finally:
             shutil.rmtree(self.home, ignore_errors=True)
 
@@ -91,10 +84,28 @@ async def start(module: str, *, scratch: Path | None) -> Child:
     return Child(process, home)
 
 
-async def _read_up_to(stream: asyncio.StreamReader, limit: int) -> bytes:
+async def tell(stream: asyncio.StreamWriter, document: bytes) -> None:
+    """Hand everything over and close; a child that is gone does not read it."""
+    with suppress(BrokenPipeError, ConnectionResetError):
+        stream.write(document)
+        await stream.drain()
+    stream.close()
+
+
+async def read_up_to(stream: asyncio.StreamReader, limit: int) -> bytes:
+    """What comes, to its end or to the limit."""
     parts: list[bytes] = []
     size = 0
     while size < limit and (part := await stream.read(limit - size)):
         parts.append(part)
         size += len(part)
     return b"".join(parts)
+
+
+async def end_session(process: asyncio.subprocess.Process) -> None:
+    """Kill whatever is left of a child that leads its own session; returns when it is gone."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        # A cancelled caller waits too: no child outlives its call.
+        await asyncio.shield(process.wait())

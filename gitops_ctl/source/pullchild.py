@@ -14,7 +14,6 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +23,7 @@ import pygit2
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import InternalError, Refused
 from gitops_ctl.documents.batch import without_cycle_search
+from gitops_ctl.git.child import end_session, read_up_to, tell
 from gitops_ctl.git.failures import own_machine
 from gitops_ctl.git.fetch_child import die_with_parent
 from gitops_ctl.source.judging import holds
@@ -99,7 +99,7 @@ class PullChild:
             except TimeoutError:
                 return report_of_error(_unfinished(f"after {self.deadline_s:g} s", order))
             finally:
-                await _end(process)
+                await end_session(process)
         if -(process.returncode or 0) in _BOUNDS or len(answer) > MOST_ANSWER_BYTES:
             return report_of_error(_unfinished("at its limit of memory, time or size", order))
         if process.returncode or not answer:
@@ -118,22 +118,8 @@ def _with_bound_named(report: PullReport, order: Order) -> PullReport:
 async def _exchange(process: asyncio.subprocess.Process, order: bytes) -> bytes:
     assert process.stdin is not None
     assert process.stdout is not None
-    with suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(order)
-        await process.stdin.drain()
-    process.stdin.close()
-    parts: list[bytes] = []
-    while sum(map(len, parts)) <= MOST_ANSWER_BYTES and (part := await process.stdout.read(2**16)):
-        parts.append(part)
-    return b"".join(parts)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Nothing of the child's session is left when this returns."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await asyncio.shield(process.wait())
+    await tell(process.stdin, order)
+    return await read_up_to(process.stdout, MOST_ANSWER_BYTES + 1)
 
 
 def serve(arguments: list[str], *, prepare: Callable[[str], None]) -> None:
