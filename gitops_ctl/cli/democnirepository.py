@@ -7,7 +7,7 @@ from typing import Final
 
 from gitops_ctl.api.manifests import manifest
 from gitops_ctl.api.names import POLICY_PATH
-from gitops_ctl.cli.demoworld import policy_with_keys
+from gitops_ctl.cli.demoworld import begin
 from gitops_ctl.cli.installing import TENANT_MANAGER, Tenant, granted, tenant_objects
 from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.core.clock import Clock
@@ -108,11 +108,8 @@ class Forge:
 def first_commits(workshop: Workshop, forge: Forge, *, addresses: Mapping[str, str]) -> tuple[str, str]:
     """The policy, and the cluster with the addresses of its machines, signed and pushed; gives root commit and policy digest."""
     example, checkout = manifest("examples-repo"), workshop.checkout
-    workshop.start(forge.clone_url)
-    policy = policy_with_keys((example / POLICY_PATH).read_text(encoding="utf-8"), workshop)
-    target = checkout / POLICY_PATH
-    target.parent.mkdir(parents=True)
-    target.write_text(_with_proposer(policy, forge), encoding="utf-8")
+    target = begin(workshop, forge.clone_url)
+    target.write_text(_with_proposer(target.read_text(encoding="utf-8"), forge), encoding="utf-8")
     root = workshop.commit("Begin: who may change what", author="policy-admin-a")
     for folder in (FOLDER, "values"):
         shutil.copytree(example / folder, checkout / folder)

@@ -4,8 +4,8 @@ import shutil
 from typing import Final
 
 from gitops_ctl.api.manifests import manifest
-from gitops_ctl.api.names import POLICY_PATH, SYSTEM_NAMESPACE
-from gitops_ctl.cli.demoworld import policy_with_keys
+from gitops_ctl.api.names import SYSTEM_NAMESPACE
+from gitops_ctl.cli.demoworld import begin
 from gitops_ctl.cli.installing import TENANT_MANAGER, Tenant, granted, tenant_objects
 from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.core.jsonvalue import JsonObject
@@ -30,12 +30,8 @@ _ZONE_LEVEL: Final = "    - topology.gpustack.ai/zone\n"
 
 def first_commits(workshop: Workshop, url: str) -> tuple[str, str]:
     """The policy and the hall, signed and pushed; gives the root commit and the policy's digest."""
-    workshop.start(url)
     example = manifest("examples-repo")
-    policy = policy_with_keys((example / POLICY_PATH).read_text(encoding="utf-8"), workshop)
-    target = workshop.checkout / POLICY_PATH
-    target.parent.mkdir(parents=True)
-    target.write_text(policy, encoding="utf-8")
+    target = begin(workshop, url)
     root = workshop.commit("Begin: who may change what", author="policy-admin-a")
     shutil.copytree(example / FOLDER, workshop.checkout / FOLDER)
     shutil.copy(example / _RULE, workshop.checkout / FOLDER / "inventory/machine-types.yaml")

@@ -176,12 +176,8 @@ def logs_kept(home: Path) -> Iterator[None]:
 
 def first_commits(workshop: Workshop, url: str) -> tuple[str, str]:
     """The policy and the platform's documents, signed and pushed; gives the root commit and the policy's digest."""
-    workshop.start(url)
     example = manifest("examples-repo")
-    policy = policy_with_keys((example / POLICY_PATH).read_text(encoding="utf-8"), workshop)
-    target = workshop.checkout / POLICY_PATH
-    target.parent.mkdir(parents=True)
-    target.write_text(policy, encoding="utf-8")
+    target = begin(workshop, url)
     shutil.copy(example / "README.md", workshop.checkout / "README.md")
     root = workshop.commit("Begin: who may change what", author="policy-admin-a")
     for name in ("namespaces", "rbac", "policies", "crds", "workloads"):
@@ -189,6 +185,16 @@ def first_commits(workshop: Workshop, url: str) -> tuple[str, str]:
     workshop.commit("Add namespaces, roles, network policies and the collector", author="platform-author")
     workshop.push()
     return root, digest_bytes(target.read_bytes())
+
+
+def begin(workshop: Workshop, url: str) -> Path:
+    """A checkout with the policy of the example, which is not committed yet; gives its file."""
+    workshop.start(url)
+    text = (manifest("examples-repo") / POLICY_PATH).read_text(encoding="utf-8")
+    target = workshop.checkout / POLICY_PATH
+    target.parent.mkdir(parents=True)
+    target.write_text(policy_with_keys(text, workshop), encoding="utf-8")
+    return target
 
 
 def policy_with_keys(text: str, workshop: Workshop) -> str:

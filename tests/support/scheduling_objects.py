@@ -27,6 +27,18 @@ POOL = {
     GENERAL: "true",
 }
 OWNER = "cluster/team/lab/lab"
+SOURCE_DOCUMENT = """\
+apiVersion: worker.gpustack.ai/v1
+kind: TopologySource
+metadata: {name: hall-7}
+spec:
+  nodeSelector: {}
+  levels: [topology.gpustack.ai/region, topology.gpustack.ai/zone]
+  configMap:
+    configMapRef: {namespace: gpustack-system, name: hall-7}
+    key: snapshot.yaml
+    maxStaleness: 1h
+"""
 READY = {"status": "True", "reason": "Observed", "lastTransitionTime": "2031-04-02T05:00:00Z"}
 
 

@@ -7,19 +7,8 @@ import pytest
 
 from gitops_ctl.api.manifests import manifest
 from gitops_ctl.cli.main import run
+from tests.support.scheduling_objects import SOURCE_DOCUMENT
 
-SOURCE = """\
-apiVersion: worker.gpustack.ai/v1
-kind: TopologySource
-metadata: {name: hall-7}
-spec:
-  nodeSelector: {}
-  levels: [topology.gpustack.ai/region, topology.gpustack.ai/zone]
-  configMap:
-    configMapRef: {namespace: gpustack-system, name: hall-7}
-    key: snapshot.yaml
-    maxStaleness: 1h
-"""
 SNAPSHOT = """\
 apiVersion: v1
 kind: ConfigMap
@@ -46,7 +35,7 @@ def checkout(tmp_path, monkeypatch):
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(root)
-    (root / "topology/source.yaml").write_text(SOURCE)
+    (root / "topology/source.yaml").write_text(SOURCE_DOCUMENT)
     (root / "topology/hall.yaml").write_text(SNAPSHOT)
     (tmp_path / "nodes.yaml").write_text(NODES)
     return root
@@ -61,7 +50,7 @@ def found(capsys, *flags):
 
 def test_a_sound_source_and_its_snapshot_pass_in_both_versions(checkout, capsys):
     assert found(capsys) == []
-    (checkout / "topology/source.yaml").write_text(SOURCE.replace("/v1\n", "/v1alpha1\n"))
+    (checkout / "topology/source.yaml").write_text(SOURCE_DOCUMENT.replace("/v1\n", "/v1alpha1\n"))
     assert found(capsys) == []
 
 
@@ -75,12 +64,14 @@ def test_an_error_in_a_snapshot_names_the_line_of_its_file_also_when_every_file_
 
 def test_a_change_of_the_source_judges_a_snapshot_that_did_not_change(checkout, capsys):
     assert found(capsys) == []
-    (checkout / "topology/source.yaml").write_text(SOURCE.replace("gpustack.ai/zone]", "gpustack.ai/block]"))
+    (checkout / "topology/source.yaml").write_text(SOURCE_DOCUMENT.replace("gpustack.ai/zone]", "gpustack.ai/block]"))
     assert [line for _, line, _, message in found(capsys) if "rule 9" in message] == [9]
 
 
 def test_each_problem_of_a_source_is_told_once_and_an_unknown_member_too(checkout, capsys):
-    bad = SOURCE.replace("  nodeSelector: {}\n", "").replace("[topology.gpustack.ai/region", "[kubernetes.io/hostname")
+    bad = SOURCE_DOCUMENT.replace("  nodeSelector: {}\n", "").replace(
+        "[topology.gpustack.ai/region", "[kubernetes.io/hostname"
+    )
     (checkout / "topology/source.yaml").write_text(bad + "  extra: 1\n")
     assert [(line, code, message.partition(":")[0]) for _, line, code, message in found(capsys)] == [
         (4, "GC1017", "spec.nodeSelector"),

@@ -7,19 +7,8 @@ import pytest
 from gitops_ctl.documents.loader import load
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.snapshot_documents import snapshot_problems
+from tests.support.scheduling_objects import SOURCE_DOCUMENT
 
-SOURCE = """\
-apiVersion: worker.gpustack.ai/v1
-kind: TopologySource
-metadata: {name: hall-7}
-spec:
-  nodeSelector: {}
-  levels: [topology.gpustack.ai/region, topology.gpustack.ai/zone]
-  configMap:
-    configMapRef: {namespace: gpustack-system, name: hall-7}
-    key: snapshot.yaml
-    maxStaleness: 1h
-"""
 HEAD = """\
 apiVersion: v1
 kind: ConfigMap
@@ -35,7 +24,7 @@ GOOD = """\
 """
 
 
-def problems(text, *, file="topology/hall.yaml", source=SOURCE, namespace="", options=None):
+def problems(text, *, file="topology/hall.yaml", source=SOURCE_DOCUMENT, namespace="", options=None):
     loaded = [load(text.encode(), file=file), load(source.encode(), file="source.yaml")]
     assert [one.problems for one in loaded] == [(), ()]
     documents = [document for one in loaded for document in one.documents]
@@ -120,16 +109,16 @@ def test_a_config_map_that_no_sound_source_names_is_none():
     broken = HEAD + "  snapshot.yaml: |\n    x\n"
     assert places(broken) != []
     assert places(broken.replace("name: hall-7", "name: hall-8")) == []
-    assert places(broken, source=SOURCE.replace("maxStaleness: 1h", "maxStaleness: 0s")) == []
+    assert places(broken, source=SOURCE_DOCUMENT.replace("maxStaleness: 1h", "maxStaleness: 0s")) == []
     assert places(broken.replace(", namespace: gpustack-system", "")) == []
     assert places(broken.replace(", namespace: gpustack-system", ""), namespace="gpustack-system") != []
 
 
 def test_of_several_sources_the_snapshot_must_pass_for_each():
-    second = SOURCE.replace("name: hall-7}\nspec", "name: second}\nspec").replace(
+    second = SOURCE_DOCUMENT.replace("name: hall-7}\nspec", "name: second}\nspec").replace(
         "levels: [topology.gpustack.ai/region, topology.gpustack.ai/zone]", "levels: [topology.gpustack.ai/region]"
     )
-    found = problems(HEAD + GOOD, source=f"{SOURCE}---\n{second}")
+    found = problems(HEAD + GOOD, source=f"{SOURCE_DOCUMENT}---\n{second}")
     assert ["source second" in problem.message for problem in found] == [True]
 
 
