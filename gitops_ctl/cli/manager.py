@@ -279,9 +279,10 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     return Rooms(sources, syncs, proposals, switches, tellings, schedules, http)
 
 
-def _emit(events: EventRecorder, tree: JsonObject, kind: str, reason: str, note: str, *, action: str = "Sync") -> None:
-    word: EventKind = "Warning" if kind == "Warning" else "Normal"
-    events.emit(tree, type=word, reason=reason, action=action, note=note)
+def _emit(
+    events: EventRecorder, tree: JsonObject, kind: EventKind, reason: str, note: str, *, action: str = "Sync"
+) -> None:
+    events.emit(tree, type=kind, reason=reason, action=action, note=note)
 
 
 async def require_definitions(client: KubeClient) -> None:

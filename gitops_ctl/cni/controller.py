@@ -41,6 +41,7 @@ from gitops_ctl.core.errors import GitopsError, InternalError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, int_at, object_at, text_at
 from gitops_ctl.kube.answers import AlreadyExists
+from gitops_ctl.kube.events import Emit
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.statuswriter import swap_status, write_status
 from gitops_ctl.kube.transport import KubeClient
@@ -61,8 +62,6 @@ ROUNDS: Final = 16
 NOWHERE: Final = Place("the Application's or release's Helm values in Git")
 
 log = structlog.get_logger(__name__)
-
-Emit = Callable[[JsonObject, Literal["Normal", "Warning"], str, str], None]
 
 
 class Asks(Protocol):

@@ -4,7 +4,6 @@ A cluster is looked at when it changes, when a machine, an operation or a propos
 a clock runs out.
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,7 +15,6 @@ from gitops_ctl.cni.controller import (
     OPERATION,
     PROPOSAL,
     Caches,
-    Emit,
     Ports,
     Proposes,
     SwitchController,
@@ -26,15 +24,12 @@ from gitops_ctl.core.jsonvalue import JsonObject, objects_at, text_at
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
 from gitops_ctl.kube.controller import Controller, Pace
+from gitops_ctl.kube.events import Emit, silent
 from gitops_ctl.kube.informer import Informer, Timing
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.kube.workqueue import WorkQueue
 from gitops_ctl.trust.provenance import AcceptedRevisions
-
-
-def _silent(_tree: JsonObject, _kind: str, _reason: str, _note: str) -> None:
-    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ class Options:
 
     workers: int = 2
     namespace: str = ""
-    emit: Emit = _silent
+    emit: Emit = silent
     require: Callable[[], None] = lambda: None
     timing: Timing | None = None
     pace: Pace = field(default_factory=lambda: Pace(blocked_s=60.0))
@@ -97,34 +92,14 @@ class SwitchRoom:
 
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished."""
-        others = [
-            asyncio.create_task(informer.run(), name=f"informer {resource.plural}")
-            for resource, informer in self._informers.items()
-            if resource is not CLUSTER
-        ]
-        try:
-            await self._others_settled()
-            work = Controller(
-                "taloscluster",
-                self.queue,
-                self.controller.reconcile,
-                workers=self._options.workers,
-                pace=self._options.pace,
-            )
-            await work.run_over(self._informers[CLUSTER])
-        finally:
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-
-    async def _others_settled(self) -> None:
-        """Until the first attempt of every other informer is over, or the work ends."""
-        closed = asyncio.ensure_future(self.queue.closed.wait())
-        for resource in (MACHINE, OPERATION, PROPOSAL):
-            settled = asyncio.ensure_future(self._informers[resource].settled.wait())
-            await asyncio.wait({settled, closed}, return_when=asyncio.FIRST_COMPLETED)
-            settled.cancel()
-        closed.cancel()
+        work = Controller(
+            "taloscluster",
+            self.queue,
+            self.controller.reconcile,
+            workers=self._options.workers,
+            pace=self._options.pace,
+        )
+        await work.run_over(*self._informers.values())
 
     def stop(self) -> None:
         """Begin no further pass."""

@@ -3,7 +3,6 @@
 Woken by a Proposal that changes, by a source whose tip or settings change, and by a slow look again.  Our own status writes wake nobody.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +12,7 @@ from gitops_ctl.api.watched import asked_of, without_managers
 from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.core.http import HttpClient
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
-from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, text_at
 from gitops_ctl.forge.controller import Adapter, Ports, ProposalController, adapter_of
 from gitops_ctl.forge.desk import Git
 from gitops_ctl.git.repository import CloneCache
@@ -97,18 +96,8 @@ class ProposalRoom:
 
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished."""
-        watching = asyncio.create_task(self._sources.run(), name="informer gitsources of proposals")
-        try:
-            settled = asyncio.ensure_future(self._sources.settled.wait())
-            closed = asyncio.ensure_future(self.queue.closed.wait())
-            await asyncio.wait({settled, closed}, return_when=asyncio.FIRST_COMPLETED)
-            settled.cancel()
-            closed.cancel()
-            work = Controller("proposal", self.queue, self.controller.reconcile, workers=self._options.workers)
-            await work.run_over(self._proposals)
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+        work = Controller("proposal", self.queue, self.controller.reconcile, workers=self._options.workers)
+        await work.run_over(self._sources, self._proposals)
 
     def stop(self) -> None:
         """Begin no further pass."""
@@ -124,8 +113,7 @@ class ProposalRoom:
         return [tree for _, tree in self._proposals.cache.items()]
 
     def _changed(self, change: Change[JsonObject]) -> None:
-        old = change.old.value if change.old is not None else {}
-        new = change.new.value if change.new is not None else {}
+        old, new = (value or EMPTY for value in change.values)
         if _asked(old) == _asked(new):
             return
         self.queue.add(change.key)
@@ -133,8 +121,7 @@ class ProposalRoom:
             self._wake(NamespacedName(change.key.namespace, text_at(new or old, "spec", "sourceRef", "name")))
 
     def _source_changed(self, change: Change[JsonObject]) -> None:
-        old = change.old.value if change.old is not None else {}
-        new = change.new.value if change.new is not None else {}
+        old, new = (value or EMPTY for value in change.values)
         if _tip(old) != _tip(new):
             self._wake(change.key)
 

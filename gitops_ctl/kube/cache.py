@@ -34,6 +34,14 @@ class Change(Generic[T]):
     old: Entry[T] | None
     new: Entry[T] | None
 
+    @property
+    def values(self) -> tuple[T | None, T | None]:
+        """What was kept of the object before, and what is kept of it now."""
+        return (
+            self.old.value if self.old is not None else None,
+            self.new.value if self.new is not None else None,
+        )
+
 
 def diff_relist(
     *, cached: Mapping[NamespacedName, Entry[T]], listed: Mapping[NamespacedName, Entry[T]]

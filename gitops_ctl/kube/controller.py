@@ -10,17 +10,16 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
 from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, TerminalError, TransientError
 from gitops_ctl.core.redact import redact_text
 from gitops_ctl.kube.asyncqueue import AsyncQueue, QueueClosed
-from gitops_ctl.kube.informer import Informer
+from gitops_ctl.kube.informer import Informer, running
 
 K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
 Reconcile = Callable[[K], Awaitable[float | None]]
 
 log = structlog.get_logger(__name__)
@@ -71,19 +70,17 @@ class Controller(Generic[K]):
         elif (error := working.exception()) is not None:
             raise error
 
-    async def run_over(self, informer: Informer[T]) -> None:
-        """Run the informer, and work once its first attempt is over; ends as `run` does."""
-        watching = asyncio.create_task(informer.run(), name=f"informer {informer.resource.plural}")
-        try:
-            settled = asyncio.ensure_future(informer.settled.wait())
-            closed = asyncio.ensure_future(self.queue.closed.wait())
-            await asyncio.wait({settled, closed}, return_when=asyncio.FIRST_COMPLETED)
-            settled.cancel()
-            closed.cancel()
+    async def run_over(self, *informers: Informer[Any]) -> None:
+        """Run the informers, and work once the first attempt of each is over; ends as `run` does."""
+        async with running(*informers):
+            awaited: set[asyncio.Future[Any]] = {
+                asyncio.ensure_future(self.queue.closed.wait()),
+                asyncio.gather(*(informer.settled.wait() for informer in informers)),
+            }
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+            for each in awaited:
+                each.cancel()
             await self.run()
-        finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
 
     async def _drain_deadline(self) -> None:
         await self.queue.closed.wait()

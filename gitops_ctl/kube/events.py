@@ -1,13 +1,13 @@
 """Kubernetes Events: one per change of state, never more than the server can bear, never able to fail a reconcile.
 
 `emit` only decides and remembers; `run` sends, without a retry.  Repeats of one (object, reason, action, note) within a minute are
-counted and become a series of the first Event; another note, with another commit or signer, is another Event.  A token bucket bounds the rest (gitops.md, section 12.3).  Notes pass the
-redaction (H22).
+counted and become a series of the first Event; another note, with another commit or signer, is another Event.  A token bucket bounds
+the rest (gitops.md, section 12.3).  Notes pass the redaction (H22).
 """
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -33,9 +33,16 @@ RATE: Final = 5.0
 BURST: Final = 20.0
 
 EventKind = Literal["Normal", "Warning"]
+Emit = Callable[[JsonObject, EventKind, str, str], None]
+"""Says that something happened: the object, the type, the reason and the note of an Event."""
 _Key = tuple[str, str, str, str]
 
 log = structlog.get_logger(__name__)
+
+
+def silent(_tree: JsonObject, _kind: EventKind, _reason: str, _note: str) -> None:
+    """An `Emit` that nobody hears."""
+    return
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ import asyncio
 import enum
 import math
 from collections import Counter
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from sys import intern
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import structlog
 
@@ -326,3 +326,15 @@ class Informer(Generic[T]):
             log.exception("handler failed", path=self._path, key=str(change.key))
             if rescue is not None:
                 rescue(change.key)
+
+
+@asynccontextmanager
+async def running(*informers: Informer[Any]) -> AsyncIterator[None]:
+    """Runs informers beside the body; they have ended when this returns."""
+    tasks = [asyncio.create_task(one.run(), name=f"informer {one.resource.plural}") for one in informers]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -10,7 +10,6 @@ from typing import Any
 from gitops_ctl.api.watched import without_managers
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
-from gitops_ctl.kube.cache import Change
 from gitops_ctl.kube.informer import Informer, Timing
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.transport import KubeClient
@@ -136,14 +135,6 @@ class Caches:
     def feature_trees(self) -> tuple[JsonObject, ...]:
         """All NodeFeatures of the worker namespace."""
         return tuple(seen.tree for _, seen in self.features.cache.items())
-
-
-def old_and_new(change: Change[JsonObject]) -> tuple[JsonObject | None, JsonObject | None]:
-    """Both sides of a change of whole objects."""
-    return (
-        change.old.value if change.old is not None else None,
-        change.new.value if change.new is not None else None,
-    )
 
 
 def cluster_key(name: str) -> NamespacedName:

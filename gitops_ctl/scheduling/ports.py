@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gitops_ctl.core.clock import Clock
+from gitops_ctl.kube.events import Emit
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.scheduling.caches import Caches
 from gitops_ctl.scheduling.contributions import Contributions
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.profiles import Profiles
-from gitops_ctl.scheduling.sourceports import Emit
 
 
 @dataclass(frozen=True, slots=True)

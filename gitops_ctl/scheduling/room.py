@@ -15,6 +15,7 @@ from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.controller import Controller, Pace
+from gitops_ctl.kube.events import Emit, silent
 from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.kube.workqueue import WorkQueue
@@ -31,7 +32,7 @@ from gitops_ctl.scheduling.resources import KUEUE_GROUP, QUEUE
 from gitops_ctl.scheduling.routes import Queues, Routes
 from gitops_ctl.scheduling.sight import Sight
 from gitops_ctl.scheduling.sourcecontroller import SourceController
-from gitops_ctl.scheduling.sourceports import Emit, SourcePorts
+from gitops_ctl.scheduling.sourceports import SourcePorts
 from gitops_ctl.scheduling.topologycontroller import TopologyController
 
 _WORKERS: Final[Mapping[str, int]] = {
@@ -45,14 +46,6 @@ _WORKERS: Final[Mapping[str, int]] = {
 log = structlog.get_logger(__name__)
 
 
-def _silent(_tree: JsonObject, _kind: str, _reason: str, _note: str) -> None:
-    return
-
-
-def _free() -> None:
-    return
-
-
 class SchedulingRoom:
     """Keeps profiles, Topologies, flavors and queues in step with sources and Nodes until `stop`."""
 
@@ -61,8 +54,8 @@ class SchedulingRoom:
         client: KubeClient,
         *,
         options: Options | None = None,
-        emit: Emit = _silent,
-        require: Callable[[], None] = _free,
+        emit: Emit = silent,
+        require: Callable[[], None] = lambda: None,
         timing: Timing | None = None,
         pace: Pace | None = None,
     ) -> None:

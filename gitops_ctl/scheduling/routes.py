@@ -13,7 +13,7 @@ from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
-from gitops_ctl.scheduling.caches import Caches, cluster_key, old_and_new
+from gitops_ctl.scheduling.caches import Caches, cluster_key
 from gitops_ctl.scheduling.contributions import Contributions
 from gitops_ctl.scheduling.names import PROFILE
 from gitops_ctl.scheduling.options import Options
@@ -98,8 +98,7 @@ class Routes:
 
     def node(self, change: Change[SeenNode]) -> None:
         """A Node came, went, or has other labels."""
-        old = change.old.value if change.old is not None else None
-        new = change.new.value if change.new is not None else None
+        old, new = change.values
         if old == new:
             return
         self._work.nodes.add(change.key)
@@ -116,7 +115,7 @@ class Routes:
 
     def source(self, change: Change[JsonObject]) -> None:
         """A TopologySource came, went or changed; its status decides on profiles, and wakes no source."""
-        old, new = old_and_new(change)
+        old, new = change.values
         self._wake_sources(woken_by_source(self._caches.trees(self._caches.sources), old, new))
         if self._profiles.source_changed(change.key.name, new):
             for key in self._caches.nodes.cache:
@@ -135,7 +134,7 @@ class Routes:
 
     def topology(self, change: Change[JsonObject]) -> None:
         """A Topology came, went or changed: Nodes of its profile, and plans that need it."""
-        _, new = old_and_new(change)
+        _, new = change.values
         if new is not None:
             self._profiles.learn(new)
         else:
@@ -151,7 +150,7 @@ class Routes:
 
     def flavor(self, change: Change[JsonObject]) -> None:
         """A flavor came, went or changed: itself, the queues that it is of, and its Topology when it is gone."""
-        old, new = old_and_new(change)
+        old, new = change.values
         if old is not None and new is not None and _content(old) == _content(new):
             return
         self._work.flavors.add(change.key)
@@ -163,7 +162,7 @@ class Routes:
 
     def queue(self, change: Change[JsonObject]) -> None:
         """A queue changed in anything but its status: progress is seen by looking again."""
-        old, new = old_and_new(change)
+        old, new = change.values
         if new is None or not is_managed(new):
             self._pools.pop(change.key, None)
         else:
@@ -173,7 +172,7 @@ class Routes:
 
     def check(self, change: Change[JsonObject]) -> None:
         """An AdmissionCheck became Active or stopped being it: every queue may list it."""
-        was, now = (tree is not None and is_true(object_at(tree, "status"), "Active") for tree in old_and_new(change))
+        was, now = (tree is not None and is_true(object_at(tree, "status"), "Active") for tree in change.values)
         if was != now:
             for key in self._pools:
                 self._work.queues.add(key)

@@ -5,11 +5,12 @@ The room that runs the controller owns the informers; it gives views of them her
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.ids import GroupVersionKind
 from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.kube.events import Emit
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.scheduling.names import SOURCE_KIND, WORKER_GROUP
@@ -22,13 +23,6 @@ SOURCE: Final = Resource(GroupVersionKind(WORKER_GROUP, "v1alpha1", SOURCE_KIND)
 NODE_FEATURE: Final = Resource(
     GroupVersionKind("nfd.k8s-sigs.io", "v1alpha1", "NodeFeature"), "nodefeatures", namespaced=True
 )
-
-Emit = Callable[[JsonObject, Literal["Normal", "Warning"], str, str], None]
-"""Object, type, reason and note of an Event."""
-
-
-def _free() -> None:
-    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +45,6 @@ class SourcePorts:
     features: Callable[[], tuple[JsonObject, ...] | None]
     clock: Clock
     emit: Emit
-    require: Callable[[], None] = _free
+    require: Callable[[], None] = lambda: None
     options: Options = field(default_factory=Options)
     http: Callable[[Inquiry], Awaitable[bytes | Failed]] = get

@@ -18,7 +18,7 @@ from gitops_ctl.scheduling.ports import Ports
 from gitops_ctl.scheduling.profile import profile_name
 from gitops_ctl.scheduling.queue import FIELD_MANAGER
 from gitops_ctl.scheduling.resources import FLAVOR, NODE, TOPOLOGY
-from gitops_ctl.scheduling.selectors import Labels, labels_of
+from gitops_ctl.scheduling.selectors import labels_of
 from gitops_ctl.scheduling.topology import (
     MARK,
     drift,
@@ -119,9 +119,9 @@ class TopologyController:
         except NotFound:
             return None
         nodes = await client.collect(
-            NODE.path(), keep=_labels, label_selector=f"{PROFILE}={profile}", metadata_only=True
+            NODE.path(), keep=labels_of, label_selector=f"{PROFILE}={profile}", metadata_only=True
         )
-        flavors = await client.collect(FLAVOR.path(), keep=_whole)
+        flavors = await client.collect(FLAVOR.path(), keep=lambda tree: tree)
         if retirement_blocked(live, nodes=nodes.items, flavors=flavors.items):
             return GOING_S
         self._ports.require()
@@ -137,11 +137,3 @@ class TopologyController:
             self._told[name] = problem
             note = f"{problem}; no Node gets this profile until the Topology is deleted"
             self._ports.emit(live, "Warning", DRIFT, note)
-
-
-def _labels(tree: JsonObject) -> Labels:
-    return labels_of(tree)
-
-
-def _whole(tree: JsonObject) -> JsonObject:
-    return tree

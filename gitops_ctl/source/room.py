@@ -11,7 +11,7 @@ from gitops_ctl.api.names import GROUP, VERSION
 from gitops_ctl.api.watched import asked_of, without_managers
 from gitops_ctl.core.http import HttpClient
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
-from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject
 from gitops_ctl.documents.index import DocumentCache
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.kube.asyncqueue import AsyncQueue
@@ -113,7 +113,6 @@ class SourceRoom:
         return not self._informer.settled.is_set() or self._informer.cache.get(source) is not None
 
     def _changed(self, change: Change[JsonObject]) -> None:
-        old = change.old.value if change.old is not None else {}
-        new = change.new.value if change.new is not None else {}
+        old, new = (value or EMPTY for value in change.values)
         if asked_of(old) != asked_of(new):
             self.queue.add(change.key)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.core.http import HttpClient
 from gitops_ctl.core.ids import NamespacedName
-from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, text_at
 from gitops_ctl.forge.controller import Adapter, adapter_of
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import GitTransport
@@ -125,8 +125,7 @@ class TellingRoom:
         return [tree for _, tree in self._syncs.cache.items() if _source_of(tree) == source]
 
     def _changed(self, change: Change[JsonObject]) -> None:
-        old = change.old.value if change.old is not None else {}
-        new = change.new.value if change.new is not None else {}
+        old, new = (value or EMPTY for value in change.values)
         if _told(old) != _told(new):
             self.queue.add(change.key)
 

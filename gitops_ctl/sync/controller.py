@@ -14,7 +14,7 @@ from gitops_ctl.core.conditions import condition_of, cut, listed
 from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, InternalError, NotFound, TransientError
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, text_at
-from gitops_ctl.kube.events import NOTE_LIMIT
+from gitops_ctl.kube.events import NOTE_LIMIT, EventKind
 from gitops_ctl.kube.lease import LeadershipLost
 from gitops_ctl.kube.statuswriter import write_status
 from gitops_ctl.sync.cluster import NOTE_S
@@ -236,7 +236,7 @@ class SyncController:
         moved = text_at(previous, "lastAppliedRevision") != text_at(status, "lastAppliedRevision")
         if same and not moved:
             return
-        kind = "Warning" if text_at(after, "status") == "False" else "Normal"
+        kind: EventKind = "Warning" if text_at(after, "status") == "False" else "Normal"
         about = text_at(status, "lastAttemptedRevision")
         signer = revision.signer if revision is not None and revision.commit == about else ""
         by = f"; {about[:12]} is signed by {signer}" if signer else ""

@@ -68,31 +68,39 @@ class Listing:
         """
         key = NamespacedName(sync.metadata.namespace, sync.metadata.name)
         async with self._loading.setdefault(key, asyncio.Lock()):
-            made_from = (*made_from_of(sync, revision), self._elsewhere(sync))
+            unit = self._unit(sync)
+            made_from = (*made_from_of(sync, revision), unit.elsewhere)
             known = self._states.get(key)
             if known is not None and known[0] == made_from and not known[1].unsettled:
                 return known[1]
             before = known[1].objects if known is not None else {}
-            state = await asyncio.to_thread(self._build, sync, revision, discovery, before)
+            state = await asyncio.to_thread(self._build, unit, sync, revision, discovery, before)
             self._states[key] = (made_from, state)
             return state
 
     def _build(
-        self, sync: Sync, revision: AcceptedRevision, discovery: Discovery, known: Mapping[ObjectId, Desired]
+        self,
+        unit: UnitSpec,
+        sync: Sync,
+        revision: AcceptedRevision,
+        discovery: Discovery,
+        known: Mapping[ObjectId, Desired],
     ) -> DesiredState:
         def is_namespaced(gvk: GroupVersionKind) -> bool | None:
             found = discovery.resources.get(gvk) or discovery.preferred.get(gvk.group_kind)
             return found.namespaced if found is not None else None
 
-        unit = UnitSpec(
+        documents = self.documents_of(sync, revision=revision)
+        return desired_state(
+            documents, unit=unit, provenance=revision.provenance, is_namespaced=is_namespaced, known=known
+        )
+
+    def _unit(self, sync: Sync) -> UnitSpec:
+        return UnitSpec(
             self.owner_of(sync),
             sync.spec.target_namespace or "",
             sync.spec.on_document_error == "HoldUnit",
             self._elsewhere(sync),
-        )
-        documents = self.documents_of(sync, revision=revision)
-        return desired_state(
-            documents, unit=unit, provenance=revision.provenance, is_namespaced=is_namespaced, known=known
         )
 
     def _elsewhere(self, sync: Sync) -> tuple[Elsewhere, ...]:
@@ -126,7 +134,7 @@ class Listing:
         """What a Sync asked for in an earlier commit of the source of `revision`; nothing when that cannot be read."""
         earlier = replace(revision, commit=commit, tree="")
         try:
-            return (await asyncio.to_thread(self._build, sync, earlier, discovery, {})).objects
+            return (await asyncio.to_thread(self._build, self._unit(sync), sync, earlier, discovery, {})).objects
         except GitopsError:
             return {}
 

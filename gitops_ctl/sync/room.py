@@ -4,7 +4,6 @@ Woken by a Sync that changes, by a source that accepts a revision, and by object
 also ends a pass that is at work on an older one (H01, H02).
 """
 
-import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +17,8 @@ from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, text_at
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
 from gitops_ctl.kube.controller import Controller, Pace
-from gitops_ctl.kube.informer import Informer, Timing
+from gitops_ctl.kube.events import Emit, silent
+from gitops_ctl.kube.informer import Informer, Timing, running
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.kube.workqueue import WorkQueue
 from gitops_ctl.sync.clusters import Clusters
@@ -26,12 +26,8 @@ from gitops_ctl.sync.controller import SyncController
 from gitops_ctl.sync.inventory import recorded_of
 from gitops_ctl.sync.listing import Listing, Load
 from gitops_ctl.sync.model import OwnerId
-from gitops_ctl.sync.world import INVENTORY, SYNC, Emit, Syncs, World
+from gitops_ctl.sync.world import INVENTORY, SYNC, Syncs, World
 from gitops_ctl.trust.provenance import AcceptedRevisions
-
-
-def _silent(_tree: JsonObject, _kind: str, _reason: str, _note: str) -> None:
-    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ class Options:
 
     workers: int = 4
     namespace: str = ""
-    emit: Emit = _silent
+    emit: Emit = silent
     require: Callable[[], None] = lambda: None
     timing: Timing | None = None
     pace: Pace = field(default_factory=lambda: Pace(blocked_s=60.0))
@@ -141,12 +137,8 @@ class SyncRoom:
         """Work until `stop`; passes that run then are finished, and their inventories written."""
         reconcile = SyncController(self.world).reconcile
         controller = Controller("sync", self.queue, reconcile, workers=self._options.workers, pace=self._options.pace)
-        records = asyncio.create_task(self._records.run(), name="informer inventories")
-        try:
+        async with running(self._records):
             await controller.run_over(self._informer)
-        finally:
-            records.cancel()
-            await asyncio.gather(records, return_exceptions=True)
 
     def stop(self) -> None:
         """Begin no further pass; a pass at work finishes its objects and ends."""
@@ -173,8 +165,7 @@ class SyncRoom:
             self._world.unstored(change.key)
 
     def _changed(self, change: Change[JsonObject]) -> None:
-        old = change.old.value if change.old is not None else None
-        new = change.new.value if change.new is not None else None
+        old, new = change.values
         if old is None or new is None or asked_of(old) != asked_of(new):
             self.wake(change.key)
         if new is not None and self._world is not None:

@@ -13,6 +13,7 @@ from gitops_ctl.core.ids import GroupVersionKind, NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
 from gitops_ctl.documents.conditions import ConditionGuard
 from gitops_ctl.kube.cache import Cache
+from gitops_ctl.kube.events import Emit
 from gitops_ctl.kube.expectations import has_reached
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.statuswriter import status_patch
@@ -24,9 +25,6 @@ from gitops_ctl.sync.unit import Memory
 
 SYNC: Final = Resource(GroupVersionKind(GROUP, VERSION, "Sync"), "syncs", namespaced=True)
 INVENTORY: Final = Resource(GroupVersionKind(GROUP, VERSION, "Inventory"), "inventories", namespaced=True)
-
-Emit = Callable[[JsonObject, str, str, str], None]
-"""Says that something happened: the object, Normal or Warning, the reason, a note."""
 
 
 class Syncs:

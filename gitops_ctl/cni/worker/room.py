@@ -13,7 +13,7 @@ from gitops_ctl.cni.worker.unit import ClusterUnit, Ports
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.kube.cache import Change
-from gitops_ctl.kube.informer import Informer, Timing
+from gitops_ctl.kube.informer import Informer, Timing, running
 
 log = structlog.get_logger(__name__)
 
@@ -48,22 +48,22 @@ class WorkerRoom:
     async def run(self) -> None:
         """Work until `stop`; effects that run then are finished, within the time for that."""
         clock = self._ports.own.clock
-        watching = [asyncio.create_task(informer.run()) for informer in self._informers.values()]
-        try:
-            while not self._stopping:
-                self._changed.clear()
-                if self.is_ready:
-                    self._follow_clusters()
-                await wait_for_either(self._changed, clock=clock, seconds=1.0 if not self.is_ready else 60.0)
-            for unit, _ in self._units.values():
-                unit.stop()
-            if running := [task for _, task in self._units.values()]:
-                await asyncio.wait(running, timeout=self._ports.pace.drain_s)
-        finally:
-            tasks = [*watching, *(task for _, task in self._units.values())]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        async with running(*self._informers.values()):
+            try:
+                while not self._stopping:
+                    self._changed.clear()
+                    if self.is_ready:
+                        self._follow_clusters()
+                    await wait_for_either(self._changed, clock=clock, seconds=1.0 if not self.is_ready else 60.0)
+                for unit, _ in self._units.values():
+                    unit.stop()
+                if at_work := [task for _, task in self._units.values()]:
+                    await asyncio.wait(at_work, timeout=self._ports.pace.drain_s)
+            finally:
+                tasks = [task for _, task in self._units.values()]
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     def stop(self) -> None:
         """Begin nothing new and end."""
