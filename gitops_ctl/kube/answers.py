@@ -41,7 +41,7 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 """Values and names in the text of a cause; they say nothing about why it is refused."""
 _TYPED_PATCH = "failed to create typed patch object"
 _NOT_CONVERTED = "failed to convert new object"
-_DROPPED_VERSION = "to an invalid group/version"
+_DROPPED_VERSION = re.compile(r"to an invalid group/version: (\S+)")
 """The managers' entries of the stored object name a version that is gone (S11); no repetition cures that."""
 _VALUE_FREE = (
     _TYPED_PATCH,
@@ -119,7 +119,7 @@ class ServerRefused(Refused):
         fields: paths that the server named, in its order; empty when it named none.
         immutable_fields: those of `fields` that may not change in place.
         status: HTTP code of the answer.
-        dropped_version: an entry in the object's `managedFields` names a version that is not served any more.
+        dropped_version: the `apiVersion` that an entry in the object's `managedFields` names and that is not served any more; else empty.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class ServerRefused(Refused):
         status: int,
         fields: tuple[str, ...] = (),
         immutable_fields: tuple[str, ...] = (),
-        dropped_version: bool = False,
+        dropped_version: str = "",
         subject: str = "",
     ) -> None:
         super().__init__(message, subject=subject)
@@ -169,7 +169,7 @@ class _Answer:
         return objects_at(self.tree, "details", "causes")
 
     def refused(
-        self, *, fields: tuple[str, ...] = (), immutable: tuple[str, ...] = (), dropped_version: bool = False
+        self, *, fields: tuple[str, ...] = (), immutable: tuple[str, ...] = (), dropped_version: str = ""
     ) -> ServerRefused:
         return ServerRefused(
             self.message,
@@ -211,8 +211,8 @@ def _longer(header_s: float | None, detail_s: int) -> float | None:
 def _failed(answer: _Answer) -> GitopsError:
     if any(text in answer.message for text in (_TYPED_PATCH, _NOT_CONVERTED)):
         return answer.refused(fields=tuple(_UNDECLARED.findall(answer.message)))
-    if _DROPPED_VERSION in answer.message:
-        return answer.refused(dropped_version=True)
+    if dropped := _DROPPED_VERSION.search(answer.message):
+        return answer.refused(dropped_version=dropped[1])
     if answer.status == 501 or any(text in answer.message for text in _TOO_LARGE):
         return answer.refused()
     return Unavailable(answer.message, subject=answer.subject, retry_after_s=answer.retry_after_s)

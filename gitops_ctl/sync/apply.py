@@ -7,7 +7,7 @@ not there is waited for.  An error belongs to one object, and the others go on.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -220,12 +220,16 @@ class _Attempt:
 
     async def _send_migrated(self, path: str, body: bytes, resource: Resource) -> JsonObject:
         """Apply; where the managers' entries name a version that is gone, after they were renamed (S11)."""
-        try:
-            return await self._send(path, body)
-        except ServerRefused as error:
-            if not error.dropped_version or not await self._migrate(path, resource):
-                raise
-        return await self._send(path, body)
+        dropped: set[str] = set()
+        while True:
+            try:
+                return await self._send(path, body)
+            except ServerRefused as error:
+                if not error.dropped_version or error.dropped_version in dropped:
+                    raise
+                dropped.add(error.dropped_version)
+                if not await self._migrate(path, resource, dropped=dropped):
+                    raise
 
     async def _send(self, path: str, body: bytes, *, force: bool = False, manager: str = FIELD_MANAGER) -> JsonObject:
         """Apply, with some patience for a path that is not served yet, and once more after a lost race."""
@@ -276,7 +280,7 @@ class _Attempt:
             return await self._send(path, body)
         raise TransientError("is written to all the time: the fields of client-side tools could not be taken over")
 
-    async def _migrate(self, path: str, resource: Resource) -> bool:
+    async def _migrate(self, path: str, resource: Resource, *, dropped: Set[str]) -> bool:
         """Rename dropped versions in the managers' entries; whether there was anything to rename."""
         client, account = self.target.client, self.target.account
         live = await client.find(path, account=account)
@@ -284,7 +288,10 @@ class _Attempt:
             return False
         known = await self.target.mapper.all()
         kind = resource.gvk.group_kind
-        served = [gvk.api_version for gvk in known.resources if gvk.group_kind == kind]
+        # Discovery lists a version for some moments after the handler of its definition has let it go.
+        served = [
+            gvk.api_version for gvk in known.resources if gvk.group_kind == kind and gvk.api_version not in dropped
+        ]
         patch = migration_patch(live, served=served)
         if patch:
             await client.patch_json(path, patch, manager=FIELD_MANAGER, account=account)

@@ -114,7 +114,7 @@ def test_S11_an_entry_of_a_version_that_is_gone_is_final_although_the_answer_is_
     text = "request to convert CR to an invalid group/version: example.net/v1beta1"
     error = classify(500, answer(500, "", text), subject=APPLY)
     assert isinstance(error, ServerRefused)
-    assert error.dropped_version
+    assert error.dropped_version == "example.net/v1beta1"
 
 
 def test_the_longer_of_header_and_details_is_the_wait() -> None:
