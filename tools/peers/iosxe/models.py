@@ -1,0 +1,147 @@
+"""The operational data of a device, in the shape of the published Cisco-IOS-XE models as far as somebody reads them."""
+
+from typing import Any
+
+from lxml import etree
+
+CISCO = "http://cisco.com/ns/yang/Cisco-IOS-XE-"
+_STATES = {"committed": "provisioned-committed", "active": "provisioned-uncommitted", "added": "installed"}
+
+
+def operational_data(device: dict[str, Any]) -> list[etree._Element]:
+    """One tree for each model, in no order that anybody may rely on."""
+    return [
+        _interfaces(device),
+        _cdp(device),
+        _lldp(device),
+        _install(device),
+        _filesystems(device),
+        _hardware(device),
+        _apps(device),
+        _app_configuration(device),
+    ]
+
+
+def configuration(text: str) -> list[etree._Element]:
+    """The trees below `config` in this text."""
+    return list(etree.fromstring(f"<config>{text}</config>"))
+
+
+class _Tree:
+    """Builds elements of one namespace."""
+
+    def __init__(self, model: str, name: str) -> None:
+        self._namespace = CISCO + model
+        self.root = etree.Element(f"{{{self._namespace}}}{name}", nsmap={None: self._namespace})
+
+    def below(self, parent: etree._Element, name: str, text: object = None) -> etree._Element:
+        element = etree.SubElement(parent, f"{{{self._namespace}}}{name}")
+        if text is not None:
+            element.text = str(text)
+        return element
+
+    def leaves(self, parent: etree._Element, **members: object) -> None:
+        for name, value in members.items():
+            self.below(parent, name.replace("_", "-"), value)
+
+
+def _interfaces(device: dict[str, Any]) -> etree._Element:
+    tree = _Tree("interfaces-oper", "interfaces")
+    for seen in device["interfaces"]:
+        entry = tree.below(tree.root, "interface")
+        state = "if-oper-state-ready" if seen["oper"] == "up" else "if-oper-state-no-pass"
+        tree.leaves(entry, name=seen["name"], interface_type="iana-iftype-ethernet-csmacd", oper_status=state)
+        tree.leaves(entry, speed=seen["speed"])
+        tree.leaves(tree.below(entry, "statistics"), rx_kbps=seen["inKbps"], tx_kbps=seen["outKbps"])
+    return tree.root
+
+
+def _cdp(device: dict[str, Any]) -> etree._Element:
+    tree = _Tree("cdp-oper", "cdp-neighbor-details")
+    for number, seen in enumerate(device["cdp"], start=1):
+        entry = tree.below(tree.root, "cdp-neighbor-detail")
+        tree.leaves(entry, device_id=number, device_name=seen["id"], local_intf_name=seen["interface"])
+    return tree.root
+
+
+def _lldp(device: dict[str, Any]) -> etree._Element:
+    tree = _Tree("lldp-oper", "lldp-entries")
+    for seen in device["lldp"]:
+        details = tree.below(tree.root, "lldp-intf-details")
+        tree.leaves(details, if_name=seen["interface"])
+        neighbor = tree.below(details, "lldp-neighbor-details")
+        tree.leaves(neighbor, chassis_id="0200.0000.0001", port_id="1", system_name=seen["id"])
+    return tree.root
+
+
+def _install(device: dict[str, Any]) -> etree._Element:
+    tree = _Tree("install-oper", "install-oper-data")
+    for number, _ in enumerate(device["supervisors"]):
+        place = tree.below(tree.root, "install-location-information")
+        tree.leaves(place, fru="fru-rp", slot=number, bay=0, chassis=1)
+        for package in device["packages"]:
+            version, _, extension = package["version"].rpartition(".")
+            entry = tree.below(place, "install-version-info")
+            tree.leaves(entry, version=version, version_extension=extension, current=_version_state(device, package))
+            tree.leaves(entry, src_filename=package["file"])
+        state = tree.below(place, "oper-state")
+        timer = tree.below(state, "auto-abort-timer")
+        tree.leaves(timer, state=f"install-timer-state-{'active' if device['autoAbort'] else 'inactive'}")
+        busy = device["operation"] or device["committing"]
+        tree.leaves(state, sys_activity="install-install-in-progress" if busy else "install-no-activity")
+        tree.leaves(state, boot_mode=f"install-boot-mode-{device['mode']}")
+    return tree.root
+
+
+def _version_state(device: dict[str, Any], package: dict[str, Any]) -> str:
+    version = package["version"]
+    if version == device["running"]:
+        state = "provisioned-committed" if version == device["committed"] else "provisioned-uncommitted"
+    elif version == device["pending"]:
+        state = "in-progress"
+    else:
+        state = _STATES.get(package["state"] if package["state"] == "added" else "", "present")
+    return f"install-version-state-{state}"
+
+
+def _filesystems(device: dict[str, Any]) -> etree._Element:
+    tree = _Tree("platform-software-oper", "cisco-platform-software")
+    for number, supervisor in enumerate(device["supervisors"]):
+        place = tree.below(tree.root, "q-filesystem")
+        tree.leaves(place, fru="fru-rp", slot=number, bay=0, chassis=-1)
+        total, free = supervisor["flashTotal"] // 1024, supervisor["flashFree"] // 1024
+        for name, primary in (("flash:", "true"), ("crashinfo:", "false")):
+            partition = tree.below(place, "partitions")
+            tree.leaves(partition, name=name, total_size=total, used_size=total - free, is_primary=primary)
+            tree.leaves(partition, is_writable="true")
+    return tree.root
+
+
+def _hardware(device: dict[str, Any]) -> etree._Element:
+    tree = _Tree("device-hardware-oper", "device-hardware-data")
+    hardware = tree.below(tree.root, "device-hardware")
+    for kind, serial in (("chassis", device["serial"]), ("flash", "FLASH-0001")):
+        item = tree.below(hardware, "device-inventory")
+        tree.leaves(
+            item, hw_type=f"hw-type-{kind}", hw_dev_index=0, part_number=device["platform"], serial_number=serial
+        )
+    return tree.root
+
+
+def _apps(device: dict[str, Any]) -> etree._Element:
+    tree = _Tree("app-hosting-oper", "app-hosting-oper-data")
+    for app in device["apps"]:
+        if app["state"]:
+            entry = tree.below(tree.root, "app")
+            tree.leaves(entry, name=app["name"])
+            tree.leaves(tree.below(entry, "details"), state=app["state"])
+    return tree.root
+
+
+def _app_configuration(device: dict[str, Any]) -> etree._Element:
+    tree = _Tree("app-hosting-cfg", "app-hosting-cfg-data")
+    apps = tree.below(tree.root, "apps")
+    for app in device["apps"]:
+        if app["configured"]:
+            tree.leaves(tree.below(apps, "app"), application_name=app["name"])
+    return tree.root
