@@ -1,7 +1,7 @@
-"""`python -m tools.generate_stubs`: writes `gitops_ctl/netpb` from the protocol files that Talos publishes.
+"""`python -m tools.generate_stubs`: writes `gitops_ctl/netpb` from the protocol files that Talos and OpenConfig publish.
 
-The files come from the Go module named below, whose checksum is pinned here; the protocol of the COSI state service is our own file.
-Each protocol file moves below the prefix of the package, because modules called `common`, `time` or `inspect` would hide others;
+The files come from the Go modules named below, whose checksums are pinned here; the protocol of the COSI state service is our own file.
+Each protocol file moves below the prefix of the package, because modules called `common`, `github` or `inspect` would hide others;
 protocol packages stay as they are, so that the names on the wire do.  `SOURCES.json` beside the stubs says what they were made from.
 With `--check` nothing is written: the status is 1 when a fresh run gives something else.
 """
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -25,51 +26,95 @@ ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "gitops_ctl" / "netpb"
 PREFIX = "gitops_ctl/netpb"
 
-MODULE = "github.com/siderolabs/talos"
-VERSION = "v1.14.0"
-SUM = "h1:A1RIiEj4jObjRsZB5HC/KDmKokhU4pXsvixD+57czKw="
-TALOS_FILES = (
-    "common/common.proto",
-    "machine/machine.proto",
-    "resource/config/config.proto",
-    "resource/definitions/enums/enums.proto",
-    "resource/definitions/k8s/k8s.proto",
-    "resource/definitions/proto/proto.proto",
-    "resource/definitions/runtime/runtime.proto",
-    "resource/definitions/v1alpha1/v1alpha1.proto",
+
+@dataclass(frozen=True)
+class Published:
+    """Protocol files of one Go module.
+
+    Attributes:
+        sum: of the module, as the checksum database of Go has it.
+        package: folder of the stubs below the prefix; the licence text goes there too.
+        root: folder of the protocol files in the module.
+        imported: how one file of the module names another, before its path.
+    """
+
+    module: str
+    version: str
+    sum: str
+    package: str
+    licence: str
+    files: tuple[str, ...]
+    root: str = ""
+    imported: str = ""
+
+
+TALOS = Published(
+    module="github.com/siderolabs/talos",
+    version="v1.14.0",
+    sum="h1:A1RIiEj4jObjRsZB5HC/KDmKokhU4pXsvixD+57czKw=",
+    package="talos",
+    licence="MPL-2.0",
+    root="api/",
+    files=(
+        "common/common.proto",
+        "machine/machine.proto",
+        "resource/config/config.proto",
+        "resource/definitions/enums/enums.proto",
+        "resource/definitions/k8s/k8s.proto",
+        "resource/definitions/proto/proto.proto",
+        "resource/definitions/runtime/runtime.proto",
+        "resource/definitions/v1alpha1/v1alpha1.proto",
+    ),
+)
+GNOI = Published(
+    module="github.com/openconfig/gnoi",
+    # Later releases import the files of five more modules, and say the same on the wire.
+    version="v0.5.0",
+    sum="h1:r0cbY1biqAcVLCUjsQjF3UZlU1yZAgbmW24dK0R53MI=",
+    package="gnoi",
+    licence="Apache-2.0",
+    imported="github.com/openconfig/gnoi/",
+    files=("types/types.proto", "common/common.proto", "os/os.proto", "system/system.proto"),
 )
 STATUS = "google/rpc/status.proto"
 COSI = "cosi/state.proto"
-SERVICES = (f"{PREFIX}/talos/machine/machine.proto", f"{PREFIX}/{COSI}")
+SERVICES = tuple(
+    f"{PREFIX}/{name}" for name in ("talos/machine/machine.proto", "gnoi/os/os.proto", "gnoi/system/system.proto", COSI)
+)
 """Only these are called; stubs of other services would be dead code."""
 
-_IMPORT = re.compile(r'^import "((?:common|machine|resource)/[^"]+)";', re.MULTILINE)
 _NOTICE = "# Generated from {source} by tools/generate_stubs.py; never edited by hand.\n# SPDX-License-Identifier: {licence}\n"
 
 
-def module_folder() -> Path:
+def module_folder(published: Published = TALOS) -> Path:
     """Where the sources of the module lie, fetched first when they are not in the module cache."""
     # Outside of any module, so that nobody's go.mod is looked at.
-    command = ["go", "mod", "download", "-json", f"{MODULE}@{VERSION}"]
+    module, version = published.module, published.version
+    command = ["go", "mod", "download", "-json", f"{module}@{version}"]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, cwd="/").stdout)
-    if found["Sum"] != SUM:
-        raise SystemExit(f"{MODULE} {VERSION} has the checksum {found['Sum']}, pinned is {SUM}")
+    if found["Sum"] != published.sum:
+        raise SystemExit(f"{module} {version} has the checksum {found['Sum']}, pinned is {published.sum}")
     return Path(found["Dir"])
 
 
 def descriptor_set() -> bytes:
-    """The module's own compiled description of its whole API: an oracle that does not come from us."""
-    return (module_folder() / "api" / "lock.binpb").read_bytes()
+    """The compiled description of the whole Talos API in its module: an oracle that does not come from us."""
+    return (module_folder(TALOS) / "api" / "lock.binpb").read_bytes()
 
 
-def lay_out(sources: Path, *, module: Path) -> Mapping[str, tuple[str, str]]:
+def lay_out(sources: Path) -> Mapping[str, tuple[str, str]]:
     """Put the protocol files below `sources` as they are compiled; gives where each came from, and its licence."""
     origins = {}
-    for name in TALOS_FILES:
-        text = (module / "api" / name).read_text(encoding="utf-8")
-        moved = f"{PREFIX}/talos/{name}"
-        _write(sources / moved, _IMPORT.sub(rf'import "{PREFIX}/talos/\1";', text))
-        origins[moved] = (f"{MODULE} {VERSION}, api/{name}", "MPL-2.0")
+    for published in (TALOS, GNOI):
+        folder = module_folder(published)
+        for name in published.files:
+            text = (folder / published.root / name).read_text(encoding="utf-8")
+            for other in published.files:
+                moved = f'import "{PREFIX}/{published.package}/{other}";'
+                text = text.replace(f'import "{published.imported}{other}";', moved)
+            _write(sources / PREFIX / published.package / name, text)
+            source = f"{published.module} {published.version}, {published.root}{name}"
+            origins[f"{PREFIX}/{published.package}/{name}"] = (source, published.licence)
     _write(sources / PREFIX / COSI, (TARGET / COSI).read_text(encoding="utf-8"))
     origins[f"{PREFIX}/{COSI}"] = (f"{PREFIX}/{COSI}", "Apache-2.0")
     # Its name stays: another package may load the same file, and one name must have one content.
@@ -99,17 +144,18 @@ def compile_all(sources: Path, origins: Mapping[str, tuple[str, str]]) -> None:
 
 def generate(into: Path) -> None:
     """Write the whole package into `into`, except our own protocol file and the docstring of the package."""
-    module = module_folder()
     with tempfile.TemporaryDirectory() as folder:
         sources = Path(folder)
-        origins = lay_out(sources, module=module)
+        origins = lay_out(sources)
         compile_all(sources, origins)
         _write(into / "SOURCES.json", _manifest(sources, origins))
         for made in (*sources.rglob("*_pb2*.py"), *sources.rglob("*_pb2.pyi")):
             place = str(made.relative_to(sources)).removeprefix(f"{PREFIX}/")
             _write(into / place, made.read_text())
-    shutil.copyfile(module / "LICENSE", into / "talos" / "LICENSE")
-    (into / "talos" / "LICENSE").chmod(0o644)
+    for published in (TALOS, GNOI):
+        licence = into / published.package / "LICENSE"
+        shutil.copyfile(module_folder(published) / "LICENSE", licence)
+        licence.chmod(0o644)
     for package in {made.parent for made in into.rglob("*_pb2.py")}:
         while package != into:
             _write(package / "__init__.py", "")
@@ -139,7 +185,8 @@ def _manifest(sources: Path, origins: Mapping[str, tuple[str, str]]) -> str:
         }
         for name, (source, licence) in sorted(origins.items())
     ]
-    tree = {"module": MODULE, "version": VERSION, "sum": SUM, "tools": tools, "files": listed}
+    modules = [{"module": one.module, "version": one.version, "sum": one.sum} for one in (TALOS, GNOI)]
+    tree = {"modules": modules, "tools": tools, "files": listed}
     return json.dumps(tree, indent=2) + "\n"
 
 

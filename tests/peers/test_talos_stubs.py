@@ -16,7 +16,7 @@ from gitops_ctl.netpb.talos.resource.definitions.k8s import k8s_pb2
 from gitops_ctl.netpb.talos.resource.definitions.proto import proto_pb2
 from gitops_ctl.netpb.talos.resource.definitions.runtime import runtime_pb2
 from gitops_ctl.netpb.talos.resource.definitions.v1alpha1 import v1alpha1_pb2
-from tools.generate_stubs import TALOS_FILES, TARGET, descriptor_set, differences, generate
+from tools.generate_stubs import GNOI, TALOS, TARGET, descriptor_set, differences, generate
 
 pytestmark = pytest.mark.peers
 
@@ -37,13 +37,18 @@ def test_a_fresh_run_gives_what_is_committed(tmp_path: Path) -> None:
 
 def test_the_manifest_says_what_they_were_made_from() -> None:
     manifest = json.loads((TARGET / "SOURCES.json").read_text())
-    assert (manifest["module"], manifest["version"]) == ("github.com/siderolabs/talos", "v1.14.0")
-    licences = {entry["licence"] for entry in manifest["files"] if "siderolabs" in entry["source"]}
-    assert licences == {"MPL-2.0"}
+    assert [(one["module"], one["version"]) for one in manifest["modules"]] == [
+        ("github.com/siderolabs/talos", "v1.14.0"),
+        ("github.com/openconfig/gnoi", "v0.5.0"),
+    ]
+    for published in (TALOS, GNOI):
+        licences = {entry["licence"] for entry in manifest["files"] if published.module in entry["source"]}
+        assert licences == {published.licence}
     assert (TARGET / "talos" / "LICENSE").read_text().startswith("Mozilla Public License Version 2.0")
+    assert "Apache License" in (TARGET / "gnoi" / "LICENSE").read_text()
 
 
-@pytest.mark.parametrize("name", TALOS_FILES)
+@pytest.mark.parametrize("name", TALOS.files)
 def test_each_file_is_described(name: str, published: dict[str, descriptor_pb2.FileDescriptorProto]) -> None:
     stub = next(stub for stub in STUBS if stub.DESCRIPTOR.name.endswith(f"/talos/{name}"))
     assert stub.DESCRIPTOR.package == published[name].package
@@ -54,7 +59,7 @@ def test_each_file_is_described(name: str, published: dict[str, descriptor_pb2.F
     assert set(stub.DESCRIPTOR.services_by_name) == {service.name for service in published[name].service}
 
 
-@pytest.mark.parametrize("name", TALOS_FILES)
+@pytest.mark.parametrize("name", TALOS.files)
 def test_numbers_types_and_names_of_all_fields_agree(
     name: str, published: dict[str, descriptor_pb2.FileDescriptorProto]
 ) -> None:
