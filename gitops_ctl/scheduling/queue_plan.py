@@ -15,7 +15,7 @@ from gitops_ctl.scheduling.flavor import node_labels
 from gitops_ctl.scheduling.hardware import CAPACITY, COUNT
 from gitops_ctl.scheduling.names import ACCELERATABLE, ACCELERATOR, GENERAL, MANAGED, PROFILE
 from gitops_ctl.scheduling.options import Options
-from gitops_ctl.scheduling.queue import TAS_QUEUE, Group, Groups, Queue, discriminators, pool_selector, quotas_of
+from gitops_ctl.scheduling.queue import PHASE, TAS_QUEUE, Group, Groups, Queue, discriminators, pool_selector, quotas_of
 from gitops_ctl.scheduling.selectors import Labels, labels_of
 from gitops_ctl.scheduling.topology import is_marked, is_terminating, topology_name
 
@@ -123,10 +123,13 @@ class _Candidate:
 
 
 def plan_queue(queue: Queue, world: World, *, options: Options) -> Plan | Refusal:
-    """The plan for a managed queue; an empty one, without any check, when its pool has no living flavor."""
+    """The plan for a managed queue; an empty one, without any check, when its pool has no living flavor.
+
+    Groups of somebody else are refused all the same: an empty plan would drain the queue and take them away.
+    """
     candidates = _candidates(queue, world)
     if not candidates:
-        return Plan((), {})
+        return (_existing_refusal(queue, 0) if _has_foreign_groups(queue) else None) or Plan((), {})
     refusal = (
         _existing_refusal(queue, len(candidates))
         or next(_flavor_refusals(candidates, world), None)
@@ -203,12 +206,21 @@ def _existing_refusal(queue: Queue, flavors: int) -> Refusal | None:
     repeated = sorted({resource for resource in covered if covered.count(resource) > 1})
     if repeated:
         return Refusal("DuplicateCoveredResource", f"the existing groups cover {', '.join(repeated)} twice")
-    if queue.managed.groups and queue.managed.marks.get(TAS_QUEUE) != "true":
+    if queue.managed.groups and not _is_ours(queue):
         message = f"the groups are not ours: {TAS_QUEUE} is missing; create a fresh queue"
         return Refusal("UnsupportedExistingObject", message)
     if flavors > MOST_FLAVORS:
         return Refusal("TooManyFlavors", f"the pool has {flavors} flavors, {MOST_FLAVORS} are possible")
     return None
+
+
+def _is_ours(queue: Queue) -> bool:
+    return queue.managed.marks.get(TAS_QUEUE) == "true"
+
+
+def _has_foreign_groups(queue: Queue) -> bool:
+    """Whether the groups were never planned here; a migration that runs was begun by a plan."""
+    return bool(queue.managed.groups) and not _is_ours(queue) and PHASE not in queue.managed.marks
 
 
 def _flavor_refusals(candidates: tuple[_Candidate, ...], world: World) -> Iterator[Refusal]:

@@ -103,15 +103,31 @@ def test_an_accelerator_plan_counts_credits_as_integers():
     assert [value for _, quotas in group.flavors for _, value in quotas] == [3 * 8 * 1_600_000]
 
 
-def test_a_pool_without_living_flavors_has_an_empty_plan_whatever_stands_there():
-    """A terminating flavor counts as absent."""
+def test_a_pool_without_living_flavors_has_an_empty_plan_where_the_groups_are_ours():
+    """A terminating flavor counts as absent; no check looks at what stands there."""
 
     def ends(flavors):
         flavors[0]["metadata"]["deletionTimestamp"] = "2031-01-01T00:00:00Z"
 
     assert planned({}) == Plan((), {})
     assert planned({"a": node()}, edit=ends) == Plan((), {})
-    assert plan_queue(queue(groups=[GROUP, GROUP]), world({}), options=Options()) == Plan((), {})
+    ours = queue(groups=[GROUP, GROUP], annotations={TAS: "true"})
+    assert plan_queue(ours, world({}), options=Options()) == Plan((), {})
+
+
+def test_groups_of_somebody_else_are_refused_also_while_no_flavor_lives():
+    """An empty plan would drain the queue and take them away: a manager may start before its flavors exist."""
+
+    def reason(*groups, **annotations):
+        found = plan_queue(queue(groups=groups, annotations=annotations), world({}), options=Options())
+        return (found.reason, found.retry_s) if isinstance(found, Refusal) else found
+
+    assert reason(GROUP) == ("UnsupportedExistingObject", None)
+    assert reason(GROUP, GROUP) == ("DuplicateCoveredResource", None)
+    assert reason(GROUP, **{TAS: "false"}) == ("UnsupportedExistingObject", None)
+    assert reason() == Plan((), {})
+    # A migration was begun by a plan of ours, whatever became of the mark.
+    assert reason(GROUP, **{"topology.gpustack.ai/migration-phase": "draining"}) == Plan((), {})
 
 
 def test_flavors_of_other_pools_and_of_others_are_not_taken():

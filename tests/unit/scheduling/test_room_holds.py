@@ -186,21 +186,39 @@ def test_an_administrators_hold_on_an_empty_queue_stays_when_the_first_plan_come
     in_world(story)
 
 
+def foreign_queue() -> Tree:
+    """A queue with our labels and groups that somebody else wrote."""
+    foreign = {"coveredResources": ["cpu"], "flavors": [{"name": "x", "resources": [cpu("1")]}]}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "cpu", "labels": POOL},
+        "spec": {"namespaceSelector": {}, "resourceGroups": [foreign]},
+    }
+
+
 def test_groups_of_somebody_else_are_refused_and_stay() -> None:
     async def story(world: World) -> None:
         await world.node("n1", region="north", zone="a")
         await world.source(REGION, ZONE)
-        foreign = {"coveredResources": ["cpu"], "flavors": [{"name": "x", "resources": [cpu("1")]}]}
-        tree = {
-            "apiVersion": "kueue.x-k8s.io/v1beta2",
-            "kind": "ClusterQueue",
-            "metadata": {"name": "cpu", "labels": POOL},
-            "spec": {"namespaceSelector": {}, "resourceGroups": [foreign]},
-        }
-        await world.put(tree)
+        await world.put(foreign_queue())
         await world.start()
         await world.until_condition("False/UnsupportedExistingObject")
         assert await world.quotas() == {"x": "1"}
+
+    in_world(story)
+
+
+def test_a_queue_with_groups_of_somebody_else_is_not_emptied_by_a_manager_that_starts_before_its_flavors() -> None:
+    async def story(world: World) -> None:
+        await world.put(foreign_queue())
+        await world.start()
+        await world.until_condition("False/UnsupportedExistingObject")
+        await world.node("n1", region="north", zone="a")
+        await world.source(REGION, ZONE)
+        await world.clock.sleep(120.0)
+        assert await world.quotas() == {"x": "1"}
+        assert (await world.marks())["policy"] == "None"
 
     in_world(story)
 
