@@ -11,7 +11,7 @@ from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.scheduling import documentrules
 from gitops_ctl.scheduling.documentrules import CLUSTER_QUEUE
 from gitops_ctl.scheduling.options import Options
-from gitops_ctl.scheduling.queue_documents import carried, first_apply, give_back, is_managed_queue
+from gitops_ctl.scheduling.queue_documents import carried, first_apply, give_back, is_managed_queue, take_along
 from gitops_ctl.scheduling.snapshot_documents import SOURCE
 from gitops_ctl.scheduling.standing import queue_waits_for, source_waits_for
 from gitops_ctl.sync.creation import Creation, register_creation
@@ -29,7 +29,8 @@ def register_scheduling(options: Options) -> None:
 @cache
 def _register_kinds() -> None:
     register_transform(CLUSTER_QUEUE, carried)
-    register_creation(CLUSTER_QUEUE, Creation(FIELD_MANAGER_SCHEDULING, is_managed_queue, first_apply, give_back))
+    creation = Creation(FIELD_MANAGER_SCHEDULING, is_managed_queue, first_apply, give_back, take_along)
+    register_creation(CLUSTER_QUEUE, creation)
     register_health(CLUSTER_QUEUE, _queue)
     register_health(SOURCE, _source)
 

@@ -6,16 +6,26 @@ A policy in Git is a wish: the transform makes an annotation of it, so that what
 from collections.abc import Iterator
 from typing import Final
 
+from gitops_ctl.api.names import FIELD_MANAGER as FIELD_MANAGER_GIT
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, object_at, objects_at, text_at
 from gitops_ctl.documents.pointer import pointer_of
 from gitops_ctl.documents.shape import Flaw
 from gitops_ctl.scheduling.names import RESOURCE_TYPE, TOPOLOGY
-from gitops_ctl.scheduling.queue import EMPTY_HOLD, HOLD, POLICIES, WANTED_POLICY, is_managed
+from gitops_ctl.scheduling.queue import (
+    APPLIED_POLICY,
+    EMPTY_HOLD,
+    FIELD_MANAGER,
+    HOLD,
+    POLICIES,
+    WANTED_POLICY,
+    is_managed,
+)
 
 _GROUP: Final = "kueue.x-k8s.io"
 _WRITTEN_FOR_IT: Final = ("resourceGroups", "admissionChecksStrategy", "cohortName", "admissionChecks", "cohort")
 """The last two are the spellings of v1beta1."""
+_TAKEN_ALONG: Final = ("stopPolicy", "resourceGroups", "admissionChecksStrategy", "admissionChecks")
 
 
 def is_managed_queue(tree: JsonObject) -> bool:
@@ -77,6 +87,30 @@ def first_apply(tree: JsonObject) -> JsonObject:
 def give_back(tree: JsonObject) -> JsonObject:
     """The apply under the same manager that gives both fields back: somebody else created the queue in between."""
     return {**_identity(tree), "metadata": _name(tree)}
+
+
+def take_along(live: JsonObject) -> JsonObject | None:
+    """The apply that keeps what a queue has when it becomes managed; None when its document lets go of nothing.
+
+    What Git said of it before stays as it is: a queue that is held does not open for the moment until its policy is carried out, and
+    groups that serve do not vanish under what runs.
+    """
+    managers = {text_at(entry, "manager"): entry for entry in _appliers(live)}
+    owned = object_at(managers.get(FIELD_MANAGER_GIT, {}), "fieldsV1", "f:spec")
+    spec = object_at(live, "spec")
+    kept = {name: spec[name] for name in _TAKEN_ALONG if f"f:{name}" in owned and name in spec}
+    if FIELD_MANAGER in managers or not kept:
+        return None
+    policy = text_at(kept, "stopPolicy")
+    annotations: JsonObject = {APPLIED_POLICY: policy} if policy else {}
+    metadata = {**_name(live), "uid": text_at(live, "metadata", "uid"), "annotations": annotations}
+    return {**_identity(live), "metadata": metadata, "spec": kept}
+
+
+def _appliers(live: JsonObject) -> Iterator[JsonObject]:
+    for entry in objects_at(live, "metadata", "managedFields"):
+        if text_at(entry, "operation") == "Apply" and not text_at(entry, "subresource"):
+            yield entry
 
 
 def _identity(tree: JsonObject) -> JsonObject:

@@ -29,7 +29,7 @@ from gitops_ctl.kube.answers import (
 )
 from gitops_ctl.kube.mapper import Mapper, Resource
 from gitops_ctl.kube.transport import KubeClient
-from gitops_ctl.sync.creation import creation_of, make_safe
+from gitops_ctl.sync.creation import creation_of, keep_safe, make_safe
 from gitops_ctl.sync.desired import is_consented
 from gitops_ctl.sync.digestview import our_fields, view_of
 from gitops_ctl.sync.fieldpath import declares, owns
@@ -182,15 +182,19 @@ class _Attempt:
         return await self._apply(path, encoded_body(desired), resource)
 
     async def _make_safe(self, path: str) -> None:
-        """What has to come before the document, when the object is not there (read from the server itself)."""
+        """What has to come before the document; whether the object is there is read from the server itself."""
         creation = creation_of(self.action.desired)
-        if creation is None or await self.target.client.find(path, account=self.target.account) is not None:
+        if creation is None:
             return
 
         async def send(body: JsonObject, manager: str) -> JsonObject:
             return await self._send(path, _encode(body), manager=manager)
 
-        await make_safe(creation, self.action.desired, send=send)
+        live = await self.target.client.find(path, account=self.target.account)
+        if live is None:
+            await make_safe(creation, self.action.desired, send=send)
+        else:
+            await keep_safe(creation, live, send=send)
 
     def _stranger(self, found: JsonObject) -> Applied | None:
         identity = self.action.id

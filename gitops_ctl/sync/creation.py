@@ -1,10 +1,12 @@
-"""Kinds whose objects must not exist for a moment as their document says (topology-scheduling.md, 1.4, D6).
+"""Kinds whose objects must not exist for a moment as their document says (topology-scheduling.md, 1.4, D6 and D35).
 
 Such an object is created by two applies: the first, under another field manager, makes it safe, the second brings the document.
-Killed in between, the next pass finds the object present and applies the document.
+Killed in between, the next pass finds the object present and applies the document.  An object that was there before and becomes one of
+these is made safe too: the other manager becomes an owner of what the document says no longer, before the document lets go of it.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,12 +25,14 @@ class Creation:
         applies: whether a document asks for this.
         first: the body of the first apply.
         give_back: the body that takes its fields back.
+        take_along: from the live object, the body of the apply that has to come before its document lets go of fields; None for most.
     """
 
     manager: str
     applies: Callable[[JsonObject], bool]
     first: Callable[[JsonObject], JsonObject]
     give_back: Callable[[JsonObject], JsonObject]
+    take_along: Callable[[JsonObject], JsonObject | None] = lambda _live: None
 
 
 Send = Callable[[JsonObject, str], Awaitable[JsonObject]]
@@ -70,6 +74,18 @@ async def make_safe(creation: Creation, desired: Desired, *, send: Send) -> None
     entries = objects_at(answer, "metadata", "managedFields")
     if any(text_at(entry, "manager") != creation.manager and _is_content(entry) for entry in entries):
         await send(creation.give_back(desired.tree), creation.manager)
+
+
+async def keep_safe(creation: Creation, live: JsonObject, *, send: Send) -> None:
+    """What comes before the document of an object that is there.
+
+    Raises:
+        GitopsError: the server does not take it.
+    """
+    body = creation.take_along(live)
+    if body is not None:
+        with suppress(FieldConflict):  # somebody else has set the field since, and holds it
+            await send(body, creation.manager)
 
 
 def _is_content(entry: JsonObject) -> bool:

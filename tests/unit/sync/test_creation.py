@@ -9,8 +9,8 @@ from gitops_ctl.core.errors import TransientError
 from gitops_ctl.core.ids import GroupKind
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.answers import FieldConflict
-from gitops_ctl.scheduling.queue_documents import first_apply, give_back, is_managed_queue
-from gitops_ctl.sync.creation import Creation, creation_of, make_safe, register_creation
+from gitops_ctl.scheduling.queue_documents import first_apply, give_back, is_managed_queue, take_along
+from gitops_ctl.sync.creation import Creation, creation_of, keep_safe, make_safe, register_creation
 from gitops_ctl.sync.desired import UnitSpec
 from gitops_ctl.sync.model import Desired
 from tests.support.sync import OWNER, config_map, desired
@@ -23,7 +23,7 @@ metadata:
   labels: {resource.gpustack.ai/type: instancetypes, feature.gpustack.ai/acceleratable: "false"}
 spec: {namespaceSelector: {}}
 """
-CREATION = Creation("gitops-ctl-scheduling", is_managed_queue, first_apply, give_back)
+CREATION = Creation("gitops-ctl-scheduling", is_managed_queue, first_apply, give_back, take_along)
 
 TRIAL = GroupKind("trial.example.net", "Trial")
 
@@ -81,6 +81,53 @@ async def test_a_queue_that_somebody_created_in_between_gets_both_fields_back(fi
 async def test_a_queue_whose_policy_somebody_holds_is_left_as_it_is():
     server = Server(error=FieldConflict("taken", causes=()))
     await make_safe(CREATION, wanted(), send=server)
+    assert len(server.sent) == 1
+
+
+def standing(*entries: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    """The queue as it was before it became managed."""
+    metadata = {"name": "pool", "uid": "u", "managedFields": list(entries)}
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": metadata, "spec": spec}
+
+
+def applied(manager: str, *fields: str) -> dict[str, Any]:
+    owned = {f"f:{name}": {} for name in fields}
+    return {"manager": manager, "operation": "Apply", "fieldsV1": {"f:spec": owned}}
+
+
+async def test_what_the_document_lets_go_of_is_kept_under_the_other_manager():
+    server = Server()
+    live = standing(applied("gitops-ctl", "stopPolicy", "namespaceSelector"), stopPolicy="Hold", namespaceSelector={})
+    await keep_safe(CREATION, live, send=server)
+    ((manager, body),) = server.sent
+    assert manager == "gitops-ctl-scheduling"
+    assert body["spec"] == {"stopPolicy": "Hold"}
+    assert body["metadata"] == {
+        "name": "pool",
+        "uid": "u",
+        "annotations": {"topology.gpustack.ai/applied-stop-policy": "Hold"},
+    }
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (applied("gitops-ctl", "namespaceSelector"),),
+        (applied("somebody", "stopPolicy"),),
+        (applied("gitops-ctl", "stopPolicy"), applied("gitops-ctl-scheduling", "stopPolicy")),
+        (),
+    ],
+    ids=["nothing is let go of", "of somebody else", "kept already", "nobody applied it"],
+)
+async def test_nothing_is_kept_that_does_not_go(entries):
+    server = Server()
+    await keep_safe(CREATION, standing(*entries, stopPolicy="Hold"), send=server)
+    assert server.sent == []
+
+
+async def test_a_policy_that_somebody_has_set_in_the_meantime_is_theirs():
+    server = Server(error=FieldConflict("taken", causes=()))
+    await keep_safe(CREATION, standing(applied("gitops-ctl", "stopPolicy"), stopPolicy="Hold"), send=server)
     assert len(server.sent) == 1
 
 

@@ -145,6 +145,36 @@ async def test_a_queue_that_is_there_is_not_held(site: Bench, server: FakeApiSer
     assert tree["metadata"]["annotations"][WANTED] == "Hold"
 
 
+async def test_a_queue_that_becomes_managed_keeps_its_hold_and_its_groups(site: Bench, server: FakeApiServer):
+    """Its document lets go of both; neither goes for the moment until somebody carries the policy out."""
+    quota = {"name": "x", "resources": [{"name": "cpu", "nominalQuota": "1"}]}
+    groups = [{"coveredResources": ["cpu"], "flavors": [quota]}]
+    site.push({"pool.yaml": queue(labels={"team": "net"}, stopPolicy="Hold", resourceGroups=groups)})
+    await site.until_ready()
+    stored: list[Any] = []
+    server.api.store.listeners.append(lambda change: stored.append(change.new))
+    site.push({"pool.yaml": queue(stopPolicy="Hold")})
+    await site.until_ready()
+    tree = await live(site)
+    assert tree["metadata"]["labels"].items() >= LABELS.items()
+    assert tree["metadata"]["annotations"][WANTED] == "Hold"
+    assert tree["metadata"]["annotations"]["topology.gpustack.ai/applied-stop-policy"] == "Hold"
+    assert owners(tree)["policy"] == SCHEDULING
+    specs = [new["spec"] for new in stored if new is not None and new["kind"] == "ClusterQueue"]
+    assert len(specs) >= 2
+    assert {spec["stopPolicy"] for spec in specs} == {"Hold"}
+    assert all(spec["resourceGroups"] == groups for spec in specs)
+
+
+async def test_a_queue_that_was_managed_before_is_taken_along_no_second_time(site: Bench, server: FakeApiServer):
+    site.push({"pool.yaml": queue(stopPolicy="None")})
+    await site.until_ready()
+    first = len(writes(server))
+    site.push({"pool.yaml": queue(stopPolicy="Hold")})
+    await site.until_ready()
+    assert len(writes(server)) == first + 1
+
+
 async def test_a_stop_policy_that_moves_is_no_drift_and_a_wish_that_changes_moves_no_policy(site: Bench):
     site.push({"pool.yaml": queue(stopPolicy="None")})
     await site.until_ready()
