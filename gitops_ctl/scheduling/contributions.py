@@ -17,6 +17,7 @@ class Contributions:
         self._labels: dict[str, Labels] = {}
         self._fed: dict[str, frozenset[str]] = {}
         self._feeding: dict[str, set[str]] = {}
+        self._lost: dict[str, frozenset[str]] = {}
 
     def change(self, node: str, labels: Labels | None) -> frozenset[str]:
         """Take a Node as it is now, None when it is gone; the flavors that it fed before or feeds now."""
@@ -31,7 +32,15 @@ class Contributions:
             self._feeding.setdefault(name, set()).add(node)
         if labels is not None and now:
             self._labels[node], self._fed[node] = labels, now
+        if labels is None or now:
+            self._lost.pop(node, None)
+        elif before:
+            self._lost[node] = before
         return before | now
+
+    def is_missed(self, name: str) -> bool:
+        """Whether a Node that is still there fed this flavor last, and feeds nothing now."""
+        return any(name in fed for fed in self._lost.values())
 
     @property
     def names(self) -> frozenset[str]:

@@ -28,6 +28,8 @@ from gitops_ctl.scheduling.topology import KUEUE_API_VERSION, is_marked, is_term
 MARK: Final = "nodes"
 LOST_PROFILE_S: Final = 10.0
 """Seconds until the next look at a flavor whose Nodes have lost their profile label."""
+LOST_HARDWARE_S: Final = 60.0
+"""Seconds for which a flavor outlives the hardware labels of its Nodes: labels that NFD owes are waited for as long."""
 _NOTED: Final = ("product", "family", "memory", "cores")
 
 
@@ -127,13 +129,21 @@ def step_for(flavor: Flavor, live: JsonObject | None) -> FlavorStep:
     return FlavorStep(Action.NOTHING) if wanted == live else FlavorStep(Action.UPDATE, wanted)
 
 
-def step_without_contributors(live: JsonObject, nodes: Iterable[Labels]) -> FlavorStep:
-    """What happens to a marked flavor that no Node feeds any more."""
+def step_without_contributors(live: JsonObject, nodes: Iterable[Labels], *, is_missed: bool = False) -> FlavorStep:
+    """What happens to a marked flavor that no Node feeds any more.
+
+    Args:
+        is_missed: a Node that fed it has lost its hardware labels, not long ago.
+    """
     if is_terminating(live) or not is_marked(live, MARK):
         return FlavorStep(Action.NOTHING)
     selector = {key: value for key, value in node_labels(live).items() if key != PROFILE}
     if any(PROFILE not in labels and selector.items() <= labels.items() for labels in nodes):
         why = "a Node of this flavor has lost its profile label"
+        return FlavorStep(Action.WAIT, why=why, requeue_s=LOST_PROFILE_S)
+    if is_missed:
+        # They go and come back with whoever writes them; NFD sets its own anew when it starts.
+        why = "a Node of this flavor has lost its hardware labels"
         return FlavorStep(Action.WAIT, why=why, requeue_s=LOST_PROFILE_S)
     return FlavorStep(Action.DELETE)
 

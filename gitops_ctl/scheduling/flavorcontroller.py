@@ -9,6 +9,7 @@ from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.scheduling.caches import cluster_key
 from gitops_ctl.scheduling.flavor import (
+    LOST_HARDWARE_S,
     MARK,
     Action,
     FlavorStep,
@@ -32,6 +33,7 @@ class FlavorController:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._told: dict[str, str] = {}
+        self._unfed_since_s: dict[str, float] = {}
 
     def marked(self) -> tuple[str, ...]:
         """The names of all flavors that are ours or should be there."""
@@ -53,12 +55,15 @@ class FlavorController:
             return None
         live = ports.caches.flavors.cache.get(key)
         flavor = ports.contributions.flavor(key.name)
+        if flavor is not None or live is None:
+            self._unfed_since_s.pop(key.name, None)
         if flavor is not None:
             return await self._take(step_for(flavor, live), key.name, live)
         if live is None:
             self._told.pop(key.name, None)
             return None
-        step = step_without_contributors(live, (seen.labels for _, seen in ports.caches.nodes.cache.items()))
+        nodes = (seen.labels for _, seen in ports.caches.nodes.cache.items())
+        step = step_without_contributors(live, nodes, is_missed=self._is_missed(key.name))
         if step.action is Action.DELETE and not self._is_replaced(key.name):
             return REPLACEMENT_S
         return await self._take(step, key.name, live)
@@ -76,6 +81,12 @@ class FlavorController:
                 await client.delete(path, uid=text_at(live, "metadata", "uid"))
         self._tell(name, live, step.why if step.action is Action.DRIFT else "")
         return step.requeue_s
+
+    def _is_missed(self, name: str) -> bool:
+        """Whether a Node that fed the flavor feeds nothing now, for less than a minute since this was seen first."""
+        now_s = self._ports.clock.boot_s()
+        since_s = self._unfed_since_s.setdefault(name, now_s)
+        return now_s - since_s < LOST_HARDWARE_S and self._ports.contributions.is_missed(name)
 
     def _is_replaced(self, name: str) -> bool:
         """Whether every flavor of the same hardware that should be there is there.

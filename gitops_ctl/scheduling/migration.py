@@ -122,7 +122,9 @@ def decide(queue: Queue, desired: Desired, *, now: datetime, options: Options) -
     """
     case = _Case(queue, desired, now, options)
     if queue.is_deleted:
-        # Kueue never evicts on its own when a queue goes.
+        # Kueue never evicts on its own when a queue goes.  Once: what somebody sets after that is theirs to answer for.
+        if queue.is_left_drained:
+            return Decision()
         return _step(case, replace(queue.managed, policy=HOLD_AND_DRAIN), None, None)
     if PHASE in queue.managed.marks:
         return _with_nodes(case, _with_age(case, _migrating(case)))

@@ -115,6 +115,8 @@ def _candidate(source: TopologySource, labels: Labels, options: Options) -> Cand
         return Candidate(source.name, True, "Ready")
     if options.keep_profile_while_stale and (status, reason) == ("False", "Stale"):
         return Candidate(source.name, True, "Stale, and profiles are kept (keep-profile-while-stale)")
+    if options.keep_profile_while_stale and source.outlives_its_spec:
+        return Candidate(source.name, True, "its spec has problems, and profiles are kept (keep-profile-while-stale)")
     return Candidate(source.name, False, f"not Ready: {reason or 'not looked at yet'}")
 
 

@@ -118,6 +118,7 @@ class Queue:
     Attributes:
         annotations: all, those from Git too.
         spec: as it is stored; more than `managed` says where the groups are somebody else's.
+        is_left_drained: it is being deleted, and our last write surely came after the deletion.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Queue:
     managed: Managed
     usage: Usage
     spec: JsonObject = field(default_factory=dict)
+    is_left_drained: bool = False
 
     @classmethod
     def of(cls, tree: JsonObject) -> Self:
@@ -151,6 +153,7 @@ class Queue:
             ),
             usage=_usage(tree),
             spec=object_at(tree, "spec"),
+            is_left_drained=_was_written_in_deletion(tree),
         )
 
     @property
@@ -244,6 +247,19 @@ def _quotas(flavor: JsonObject) -> tuple[Quota, ...]:
         (text_at(one, "name"), unreadable if (value := quantity(one.get("nominalQuota"))) is None else value)
         for one in objects_at(flavor, "resources")
     )
+
+
+def _was_written_in_deletion(tree: JsonObject) -> bool:
+    """Whether our own apply is younger than the deletion mark; in the second of the mark nobody can tell."""
+    deleted = text_at(tree, "metadata", "deletionTimestamp")
+    entries = objects_at(tree, "metadata", "managedFields")
+    times = (
+        text_at(entry, "time")
+        for entry in entries
+        if text_at(entry, "manager") == FIELD_MANAGER and not text_at(entry, "subresource")
+    )
+    # RFC 3339 in UTC without fractions, as the server writes them: texts compare like times.
+    return bool(deleted) and any(time > deleted for time in times)
 
 
 def _usage(tree: JsonObject) -> Usage:

@@ -6,7 +6,7 @@ moment: it says which Node counted for which flavor, since when a pool has not s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gitops_ctl.core.conditions import (
@@ -49,6 +49,7 @@ class _Memory:
     told_s: float = 0.0
     events: dict[str, str] = field(default_factory=dict)
     given_up: frozenset[tuple[str, str]] = frozenset()
+    is_left_drained: bool = False
 
 
 class QueueController:
@@ -86,12 +87,14 @@ class QueueController:
         await ports.profiles.compute()
         queue = Queue.of(tree)
         memory = self._memory(key, queue.uid)
+        queue = replace(queue, is_left_drained=queue.is_left_drained or memory.is_left_drained)
         desired = self._desired(queue, memory)
         decision = decide(queue, desired, now=ports.clock.wall(), options=ports.options)
         if decision.write is not None:
             ports.require()
             wanted = apply_tree(queue, decision.write)
             tree = await ports.client.apply(QUEUE.path("", key.name), wanted, manager=FIELD_MANAGER, force=True)
+            memory.is_left_drained = queue.is_deleted
         await self._show(tree, decision.condition, memory)
         self._remember(queue, desired, decision, memory)
         self._tell(tree, decision.events, memory)

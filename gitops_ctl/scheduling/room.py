@@ -122,7 +122,10 @@ class SchedulingRoom:
             raise ended
 
     async def _work_all(self) -> None:
-        await asyncio.gather(*(controller.run() for controller in self._controllers()))
+        # A group, so that none of them outlives the others: neither a cancelled one nor one that failed.
+        async with asyncio.TaskGroup() as group:
+            for controller in self._controllers():
+                group.create_task(controller.run(), name=f"controller {controller.name}")
 
     def stop(self) -> None:
         """Begin no further pass."""

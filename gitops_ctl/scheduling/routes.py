@@ -21,7 +21,7 @@ from gitops_ctl.scheduling.profiles import Profiles
 from gitops_ctl.scheduling.queue import Queue, is_managed
 from gitops_ctl.scheduling.queue_plan import pool_nodes, queues_of_flavor
 from gitops_ctl.scheduling.seen import SeenFeature, SeenNode, node_tree
-from gitops_ctl.scheduling.topology import is_terminating, topology_name
+from gitops_ctl.scheduling.topology import is_terminating, levels_of, topology_name
 from gitops_ctl.scheduling.topologycontroller import TopologyController
 from gitops_ctl.scheduling.wakes import (
     DEDUPLICATION_S,
@@ -134,13 +134,13 @@ class Routes:
 
     def topology(self, change: Change[JsonObject]) -> None:
         """A Topology came, went or changed: Nodes of its profile, and plans that need it."""
-        _, new = change.values
+        old, new = change.values
         if new is not None:
             self._profiles.learn(new)
         else:
             self._topologies.gone(change.key.name)
         self._work.topologies.add(change.key)
-        if change.kind == "modified":
+        if old is not None and new is not None and levels_of(old) == levels_of(new):
             return
         for key, seen in self._caches.nodes.cache.items():
             if topology_name(self._profiles.of(key, seen).name) == change.key.name:

@@ -6,6 +6,7 @@ from typing import Final, Literal, Self
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, list_at, object_at, text_at
 from gitops_ctl.scheduling.goduration import nanoseconds
 from gitops_ctl.scheduling.selectors import Labels, selects
+from gitops_ctl.scheduling.source_rules import chooses_soundly
 
 SourceKind = Literal["NodeLabels", "ConfigMap", "Webhook"]
 _KINDS: Final[tuple[tuple[str, SourceKind], ...]] = (
@@ -25,6 +26,7 @@ class TopologySource:
         ready: status word and reason of its condition Ready; empty texts before the first pass.
         max_staleness_s: how long the last revision stays usable; None when it cannot be read, and for nodeLabels.
         poll_interval_s: of a webhook; None for the others.
+        outlives_its_spec: the spec has problems, its selector and levels have none, and a revision of it was applied before.
     """
 
     name: str
@@ -36,6 +38,7 @@ class TopologySource:
     ready: tuple[str, str] = ("", "")
     max_staleness_s: float | None = None
     poll_interval_s: float | None = None
+    outlives_its_spec: bool = False
 
     @classmethod
     def of(cls, tree: JsonObject) -> Self:
@@ -54,6 +57,9 @@ class TopologySource:
             ready=(text_at(ready, "status"), text_at(ready, "reason")),
             max_staleness_s=_seconds(arm.get("maxStaleness")),
             poll_interval_s=_seconds(arm.get("pollInterval")),
+            outlives_its_spec=text_at(ready, "reason") == "InvalidSpec"
+            and bool(text_at(tree, "status", "lastSuccessfulRefreshTime"))
+            and chooses_soundly(spec),
         )
 
     @property

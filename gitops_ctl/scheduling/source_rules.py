@@ -55,6 +55,11 @@ def source_problems(source: JsonObject, *, options: Options) -> tuple[SpecProble
     return tuple(SpecProblem(f"spec.{path}" if path else "spec", reason) for path, reason in _problems(spec, options))
 
 
+def chooses_soundly(spec: JsonObject) -> bool:
+    """Whether neither selector nor levels have a problem, whatever else is wrong with the spec."""
+    return not [*selector_problems(spec.get("nodeSelector"), "nodeSelector"), *_level_problems(spec.get("levels"))]
+
+
 def source_warnings(source: JsonObject, *, options: Options) -> tuple[SpecProblem, ...]:
     """What is accepted and rarely meant: levels that no workload can request (B6), a staleness below the poll interval (B7)."""
     levels = object_at(source, "spec").get("levels")

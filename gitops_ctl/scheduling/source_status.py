@@ -19,6 +19,7 @@ from gitops_ctl.scheduling.source_rules import SpecProblem
 
 CONFLICT_S: Final = 60.0
 _DECODE: Final = frozenset({"1", "2", "3", "4", "5"})
+_PLACING: Final = ("spec.nodeSelector", "spec.levels")
 _NO_CONFLICT: Final = Condition("OwnershipConflict", "False", "NoConflict")
 _READ_ONLY: Final = Condition("OwnershipConflict", "False", "ReadOnly")
 
@@ -110,7 +111,7 @@ def judge(
     """
     match outcome:
         case Misspecified():
-            return _misspecified(outcome, source, succeeded_at, now)
+            return _misspecified(outcome, source, succeeded_at, now, options)
         case Applied():
             return _applied(outcome, source)
         case Contested():
@@ -144,12 +145,15 @@ def _contested(outcome: Contested, source: TopologySource) -> Judgement:
 
 
 def _misspecified(
-    outcome: Misspecified, source: TopologySource, succeeded_at: datetime | None, now: datetime
+    outcome: Misspecified, source: TopologySource, succeeded_at: datetime | None, now: datetime, options: Options
 ) -> Judgement:
     """Owned NodeFeatures stay while the last revision is usable, and always when nobody can tell how long that is."""
     message = "; ".join(str(problem) for problem in outcome.problems)
+    is_placing = not any(problem.path.startswith(_PLACING) for problem in outcome.problems)
+    keeps = options.keep_profile_while_stale and succeeded_at is not None and is_placing
+    kept = "profiles are kept (keep-profile-while-stale); " if keeps else ""
     conditions = (
-        Condition("Ready", "False", "InvalidSpec", message),
+        Condition("Ready", "False", "InvalidSpec", f"{kept}{message}"),
         Condition("Valid", "False", "InvalidSpec", message),
         _NO_CONFLICT,
     )

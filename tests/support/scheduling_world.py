@@ -23,9 +23,9 @@ from gitops_ctl.scheduling.room import SchedulingRoom
 from tests.doubles.apiserver.api import ApiServer, Snapshot
 from tests.doubles.apiserver.direct import Side, direct_client
 from tests.doubles.apiserver.request import Request
-from tests.doubles.kueue import KueueStandIn
+from tests.doubles.kueue import KueueStandIn, Variant, variant_crds
 from tests.doubles.nfd import NfdStandIn
-from tests.doubles.peer_crds import install, kueue_crds, nfd_crds
+from tests.doubles.peer_crds import install, nfd_crds
 from tests.support.kueue import BASE, eviction_finished, local_queue, workload
 from tests.support.simulation_loop import LoopClock, run_virtually
 
@@ -71,12 +71,19 @@ class Crash(BaseException):
 class World:
     """One cluster.  `warnings` has the Warning events, as (reason, name of the object, note)."""
 
-    def __init__(self, *, kueue: bool = True, nfd: bool = True, base: Snapshot | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        kueue: bool = True,
+        nfd: bool = True,
+        base: Snapshot | None = None,
+        variant: Variant = Variant.V0_17,
+    ) -> None:
         """`base` is what the server has at the beginning, instead of definitions only."""
         self.clock = LoopClock()
         self.api = ApiServer(now=self.clock.wall, lag=0)
-        self.api.restore(base or _prepared(kueue=kueue, nfd=nfd))
-        self.kueue, self.nfd = KueueStandIn(self.api), NfdStandIn(self.api)
+        self.api.restore(base or _prepared(kueue=variant if kueue else None, nfd=nfd))
+        self.kueue, self.nfd = KueueStandIn(self.api, variant=variant), NfdStandIn(self.api)
         self.warnings: list[tuple[str, str, str]] = []
         self.writes: list[Call] = []
         self.clings = False
@@ -305,11 +312,11 @@ class World:
 
 
 @cache
-def _prepared(*, kueue: bool, nfd: bool) -> Snapshot:
+def _prepared(*, kueue: Variant | None, nfd: bool) -> Snapshot:
     """A server with the definitions and two namespaces; made once."""
     api = ApiServer(lag=0)
     own = yaml.load(SOURCE_CRD.read_text(), yaml.CSafeLoader)
-    install(api, [own, *(kueue_crds() if kueue else []), *(nfd_crds() if nfd else [])])
+    install(api, [own, *(variant_crds(kueue) if kueue is not None else []), *(nfd_crds() if nfd else [])])
     for name in ("gpustack-system", "team"):
         body = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}).encode()
         assert (

@@ -249,6 +249,30 @@ def test_a_flavor_without_contributors_goes_unless_a_node_lost_its_profile():
     assert step_without_contributors(foreign, []).action is Action.NOTHING
 
 
+def test_a_flavor_outlives_the_hardware_labels_of_its_nodes_for_a_while():
+    """Whoever writes them may take them away and set them again."""
+    old = live(only({"a": cpu()}))
+    bare = {PROFILE: HOST, "kubernetes.io/os": "linux"}
+    waiting = step_without_contributors(old, [bare], is_missed=True)
+    assert (waiting.action, waiting.requeue_s) == (Action.WAIT, 10.0)
+    assert step_without_contributors(old, [bare]).action is Action.DELETE
+
+
+def test_a_flavor_is_missed_while_a_node_that_fed_it_is_there_and_feeds_nothing():
+    contributions = Contributions(options=Options())
+    (name,) = contributions.change("a", cpu())
+    assert not contributions.is_missed(name)
+    contributions.change("a", {PROFILE: HOST})
+    assert contributions.is_missed(name)
+    contributions.change("a", {PROFILE: HOST, "example.net/more": "x"})
+    assert contributions.is_missed(name)
+    contributions.change("a", cpu(cores="48"))
+    assert not contributions.is_missed(name)
+    contributions.change("a", {})
+    contributions.change("a", None)
+    assert not contributions.is_missed(name)
+
+
 def test_siblings_without_contributors_retire_after_the_replacement():
     new = only({"a": cpu(profile="fnv64-570aeab478df5111")})
     old, other = live(only({"a": cpu()})), live(only({"a": cpu(cores="48")}))

@@ -8,6 +8,7 @@ import pytest
 from gitops_ctl.scheduling.drain import left_flavors, plan_digest
 from gitops_ctl.scheduling.migration import Desired, Unsettled
 from gitops_ctl.scheduling.options import Options
+from gitops_ctl.scheduling.queue import Queue
 from gitops_ctl.scheduling.queue_plan import Refusal
 from tests.support.scheduling_queue import (
     ALLOW,
@@ -261,6 +262,22 @@ def test_a_queue_that_is_deleted_is_drained_once():
     found = step(queue(marks=OURS, deleted=True, a=4), plan(a=4), options=Options(drain_when_no_flavors=False))
     assert (found.write.policy, found.write.groups, found.write.marks) == ("HoldAndDrain", groups(a=4), OURS)
     assert step(queue("HoldAndDrain", OURS, deleted=True, a=4), plan(b=4)).write is None
+
+
+def test_a_queue_is_told_to_drain_once_after_its_deletion():
+    """What somebody sets after that stays; in the second of the deletion nobody can tell which came first."""
+    tree = {"metadata": {"name": "q", "uid": "u", "deletionTimestamp": "2031-01-01T00:00:00Z"}, "spec": {}}
+
+    def written(*times, manager="gitops-ctl-scheduling", subresource=""):
+        entries = [{"manager": manager, "subresource": subresource, "time": time} for time in times]
+        live = Queue.of({**tree, "metadata": {**tree["metadata"], "managedFields": entries}})
+        return step(live, plan()).write
+
+    assert written("2031-01-01T00:00:01Z") is None
+    for before in ("2030-12-31T23:59:59Z", "2031-01-01T00:00:00Z"):
+        assert written(before).policy == "HoldAndDrain"
+    assert written("2031-01-01T00:00:01Z", manager="kueue").policy == "HoldAndDrain"
+    assert written("2031-01-01T00:00:01Z", subresource="status").policy == "HoldAndDrain"
 
 
 HELD = Options(hold_before_drop=True)

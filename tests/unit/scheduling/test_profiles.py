@@ -80,6 +80,27 @@ def test_a_stale_source_keeps_its_profiles_until_it_expires():
     assert profile_of(labels, [source(ready=("", ""))], options=Options()).levels == (HOSTNAME,)
 
 
+def test_a_source_whose_spec_has_problems_keeps_its_profiles_while_it_still_chooses_soundly():
+    def misspecified(*, levels=(REGION, ZONE), selector=None, succeeded="2031-04-02T05:00:00Z"):
+        status = {"conditions": [{"type": "Ready", "status": "False", "reason": "InvalidSpec"}]}
+        arm = {"configMapRef": {"namespace": "elsewhere", "name": "hall"}, "key": "k", "maxStaleness": "1h"}
+        spec = {"nodeSelector": selector or {}, "levels": list(levels), "configMap": arm}
+        told = {**status, "lastSuccessfulRefreshTime": succeeded} if succeeded else status
+        return TopologySource.of({"metadata": {"name": "s", "uid": "u"}, "spec": spec, "status": told})
+
+    labels = {REGION: "north", ZONE: "a"}
+    found = profile_of(labels, [misspecified()], options=Options())
+    assert found.levels == (REGION, ZONE, HOSTNAME)
+    assert "keep-profile-while-stale" in found.candidates[0].why
+    assert profile_of(labels, [misspecified()], options=Options.reference()).levels == (HOSTNAME,)
+    for other in (
+        misspecified(succeeded=""),
+        misspecified(levels=(REGION, REGION)),
+        misspecified(selector={"matchExpressions": [{"key": "x", "operator": "Near"}]}),
+    ):
+        assert profile_of(labels, [other], options=Options()).levels == (HOSTNAME,)
+
+
 def test_with_reference_defaults_a_stale_source_gives_the_host_name_at_once():
     found = profile_of({REGION: "north"}, [source(ready=STALE)], options=Options.reference())
     assert found.levels == (HOSTNAME,)

@@ -1,10 +1,15 @@
 """The whole chain in one room: labels, profiles, Topologies, flavors and plans (topology-scheduling.md, 2, 6 and 7)."""
 
+import asyncio
+
+import pytest
 import yaml
 
 from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.kube.exchange import Call
-from tests.doubles.apiserver.direct import Side
+from gitops_ctl.scheduling.room import SchedulingRoom
+from tests.doubles.apiserver.direct import Side, direct_client
+from tests.doubles.kueue import Variant
 from tests.support.scheduling_world import (
     CPU,
     FLAVORS,
@@ -21,6 +26,7 @@ from tests.support.scheduling_world import (
     TOPOLOGIES,
     ZONE,
     ZONED,
+    Tree,
     World,
     flavor_name,
     hall,
@@ -166,6 +172,52 @@ def test_a_topology_with_other_levels_is_told_and_leaves_the_node_untouched() ->
             return await world.profile("n1") == ZONED
 
         await world.until(is_zoned, what="the right Topology is made, and the label follows", timeout_s=70.0)
+
+    in_world(story)
+
+
+def test_a_topology_that_gets_other_levels_wakes_the_nodes_of_its_profile() -> None:
+    """A newer version of Kueue lets them change."""
+
+    async def story(world: World) -> None:
+        await world.put(topology_of_zones(ZONE))
+        await world.node("n1", region="north", zone="a")
+        await world.source(REGION, ZONE)
+        await world.start()
+
+        async def is_told() -> bool:
+            return any(reason == "TopologyDrift" for reason, _, _ in world.warnings)
+
+        await world.until(is_told, what="the drift is told")
+        await world.clock.sleep(10.0)
+        await world.put(topology_of_zones(REGION, ZONE))
+
+        async def is_zoned() -> bool:
+            return await world.profile("n1") == ZONED
+
+        await world.until(is_zoned, what="the Node gets its label at once", timeout_s=5.0)
+
+    in_world(story, variant=Variant.UNCONFIRMED_MUTABLE_LEVELS)
+
+
+def topology_of_zones(*levels: str) -> Tree:
+    """The Topology that has the name of region and zone, with these levels."""
+    spec = {"levels": [{"nodeLabel": level} for level in (*levels, "kubernetes.io/hostname")]}
+    name = f"gpustack-{ZONED}"
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": name}, "spec": spec}
+
+
+def test_a_room_that_is_cancelled_has_ended_whole() -> None:
+    async def story(world: World) -> None:
+        async with direct_client(world.api, component="manager", clock=world.clock) as client:
+            before = asyncio.all_tasks()
+            running = asyncio.create_task(SchedulingRoom(client).run())
+            await world.clock.sleep(5.0)
+            assert len(asyncio.all_tasks() - before) > 5
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert asyncio.all_tasks() - before == set()
 
     in_world(story)
 

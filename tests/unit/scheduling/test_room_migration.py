@@ -269,6 +269,48 @@ def test_without_drain_when_no_flavors_a_pool_that_lost_its_nodes_keeps_serving_
     in_world(story)
 
 
+def test_hardware_labels_that_are_gone_for_a_moment_drain_nothing() -> None:
+    async def story(world: World) -> None:
+        await busy(world)
+
+        async def hardware(value: str | None) -> None:
+            patch = {"metadata": {"labels": {"gpustack.ai/managed": value, CPU: value}}}
+            for number in (1, 2, 3, 4):
+                await world.admin.patch_merge(f"{NODES}/n{number}", patch)
+
+        await hardware(None)
+        await world.clock.sleep(40.0)
+        await hardware("true")
+        await world.until_serves({OLD: "16"})
+        await world.clock.sleep(60.0)
+        held = [call for call in world.writes if b"HoldAndDrain" in (call.body or b"")]
+        assert held == []
+        assert await world.reserved("w1") == {"cpu": OLD}
+
+    in_world(story)
+
+
+def test_what_somebody_sets_on_a_queue_that_is_being_deleted_stays() -> None:
+    async def story(world: World) -> None:
+        await busy(world)
+        world.clings = True
+        await world.clock.sleep(5.0)
+        await world.admin.delete(f"{QUEUES}/cpu")
+
+        async def is_drained() -> bool:
+            return (await world.marks())["policy"] == "HoldAndDrain"
+
+        await world.until(is_drained, what="the drain")
+        await world.clock.sleep(5.0)
+        for policy in ("None", "Hold"):
+            await world.admin.patch_merge(f"{QUEUES}/cpu", {"spec": {"stopPolicy": policy}})
+            await world.clock.sleep(30.0)
+        assert len([call for call in world.writes if b"HoldAndDrain" in (call.body or b"")]) == 1
+        assert (await world.marks())["policy"] == "Hold"
+
+    in_world(story)
+
+
 def test_a_queue_that_is_deleted_drains_at_once() -> None:
     async def story(world: World) -> None:
         await busy(world)

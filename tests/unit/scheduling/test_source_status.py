@@ -148,6 +148,17 @@ def test_a_spec_with_problems_keeps_features_while_they_are_usable(age, stalenes
     assert (found.removes, found.requeue_s) == (removes, requeue)
 
 
+def test_a_source_with_problems_elsewhere_in_its_spec_says_that_profiles_are_kept():
+    """B1: neither selector nor levels are in doubt."""
+    key, levels = SpecProblem("spec.configMap.key", "is blank"), SpecProblem("spec.levels[1]", "is listed twice")
+    kept = "profiles are kept (keep-profile-while-stale); spec.configMap.key: is blank"
+    assert judged(Misspecified((key,)), source(), age=5).conditions[0].message == kept
+    plain = judged(Misspecified((key,)), source(), age=5, options=Options.reference())
+    assert plain.conditions[0].message == "spec.configMap.key: is blank"
+    for found in (judged(Misspecified((key,)), source()), judged(Misspecified((levels,)), source(), age=5)):
+        assert "kept" not in found.conditions[0].message
+
+
 @pytest.mark.parametrize(
     ("rule", "kind", "reason"),
     [
