@@ -73,12 +73,16 @@ class ValueRule:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A list whose items are told apart by one member, or, without `key`, by themselves; the server merges it so."""
+    """A list whose items are told apart by one member, or, without `key`, by themselves; the server merges it so.
+
+    `attribute` is the member's name in Python where it is another one.
+    """
 
     key: str = ""
+    attribute: str = ""
 
     def _checked(self, items: tuple[object, ...]) -> tuple[object, ...]:
-        keys = [getattr(item, self.key) if self.key else item for item in items]
+        keys = [getattr(item, self.attribute or self.key) if self.key else item for item in items]
         if len(set(keys)) != len(keys):
             raise PydanticCustomError("duplicate", "must not name the same {what} twice", {"what": self.key or "item"})
         return items

@@ -36,6 +36,9 @@ class CustomKind:
     versions: tuple[str, ...] = (VERSION,)
     """Served versions, all with one schema; the first is the stored one."""
 
+    filled_in: tuple[str, ...] = ()
+    """Dotted paths below `spec` of required members that Git may leave out, because a Sync fills them in."""
+
     @property
     def singular(self) -> str:
         return self.kind.lower()

@@ -38,6 +38,33 @@ class Rule:
         return {"rule": self.expression, "message": self.message}
 
 
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A CEL rule about an old and a new version.  A document alone has no old version: only the API server judges it."""
+
+    expression: str
+    message: str
+
+    def schema(self) -> dict[str, str]:
+        return {"rule": self.expression, "message": self.message}
+
+
+def kept(member: str, *, message: str = "") -> Transition:
+    """A member that may be added, and neither changes nor goes away afterwards."""
+    return Transition(
+        f"!has(oldSelf.{member}) || (has(self.{member}) && self.{member} == oldSelf.{member})",
+        message or f"{member} must not change or go away once it is set",
+    )
+
+
+def never_lower(member: str) -> Transition:
+    """A number that grows or stays, and does not go away."""
+    return Transition(
+        f"!has(oldSelf.{member}) || (has(self.{member}) && self.{member} >= oldSelf.{member})",
+        f"{member} must never fall",
+    )
+
+
 def rule(expression: str, *, message: str) -> Callable[[Callable[[M], bool]], Callable[[M], bool]]:
     """Mark a method as the Python twin of a CEL `expression`; `message` is shown when either of them is false."""
 
@@ -61,6 +88,7 @@ class Model(BaseModel):
         use_attribute_docstrings=True,
     )
     cel_rules: ClassVar[tuple[Rule, ...]] = ()
+    cel_transitions: ClassVar[tuple[Transition, ...]] = ()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
@@ -78,8 +106,9 @@ class Model(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler.resolve_ref_schema(handler(core))
-        if cls.cel_rules:
-            schema[RULES_KEY] = [item.schema() for item in cls.cel_rules]
+        rules = [item.schema() for item in cls.cel_rules] + [item.schema() for item in cls.cel_transitions]
+        if rules:
+            schema[RULES_KEY] = rules
         return schema
 
     def to_tree(self, *, minimal: bool = False) -> dict[str, JsonValue]:

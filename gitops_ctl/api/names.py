@@ -14,6 +14,14 @@ WORKER_GROUP: Final = "worker.gpustack.ai"
 """Group of the kind TopologySource (topology-scheduling.md, section 1.2)."""
 WORKER_API_VERSION: Final = f"{WORKER_GROUP}/v1alpha1"
 
+CISCO_GROUP: Final = "cisco.vk"
+"""Group of the kind CiscoDevice (rollouts.md, section 3)."""
+CISCO_API_VERSION: Final = f"{CISCO_GROUP}/v1alpha1"
+
+OPS_GROUP: Final = "ops.cisco.vk"
+"""Group of software rollouts and of their leaves (rollouts.md, section 3)."""
+OPS_API_VERSION: Final = f"{OPS_GROUP}/v1alpha1"
+
 ANNOTATION_CONFIRM_SWITCH: Final = f"{ICHOR_GROUP}/confirm-kube-proxy-switch"
 """Consent to a switch of kube-proxy; the value is the mode that is agreed to."""
 
@@ -85,6 +93,15 @@ FIELD_MANAGER_STATUS: Final = "gitops-ctl-status"
 
 FIELD_MANAGER_SCHEDULING: Final = "gitops-ctl-scheduling"
 """Manager of everything that the controllers of topology-aware scheduling write, and of the hold that a Sync creates a queue with."""
+
+FIELD_MANAGER_TOPOLOGY: Final = "gitops-ctl-topology"
+"""Manager of what the inventory of devices writes: Nodes and their projection, the status of devices."""
+
+FIELD_MANAGER_ROLLOUT: Final = "gitops-ctl-rollout"
+"""Manager of what software rollouts write: campaigns, leaves, locks, the ledger."""
+
+FIELD_MANAGER_DEVICE_WORKER: Final = "gitops-ctl-device-worker"
+"""Manager of what a device worker writes."""
 
 FIELD_MANAGER_CNI: Final = "gitops-ctl-cni"
 """Manager of what the switch executor writes."""

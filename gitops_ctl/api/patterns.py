@@ -70,6 +70,20 @@ ANY_FINGERPRINT: Final = r"^(SHA256:[A-Za-z0-9+/]{43}|[0-9A-Fa-f]{40})$"
 _REF_CHARS: Final = r"[^\x00-\x20\x7f~^:?*\[\]\\/.{}]"
 _REF_SEGMENT: Final = rf"{_REF_CHARS}(\.?{_REF_CHARS})*"
 REF: Final = rf"^{_REF_SEGMENT}(/{_REF_SEGMENT})*$"
+_HEX8: Final = "[0-9a-f]{8}"
+_HEX4: Final = "[0-9a-f]{4}"
+SHA256_HEX: Final = r"^[0-9a-f]{64}$"
+HEX_32: Final = r"^[0-9a-f]{32}$"
+UUID: Final = f"^{_HEX8}(-{_HEX4}){{3}}-{_HEX4}{_HEX8}$"
+UUID_4: Final = f"^{_HEX8}-{_HEX4}-4[0-9a-f]{{3}}-[89ab][0-9a-f]{{3}}-{_HEX4}{_HEX8}$"
+SOFTWARE_VERSION: Final = r"^[0-9]+(\.[0-9]+)+[a-z]?$"
+IMAGE_FAMILY: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+IMAGE_URL: Final = r"^(https|sftp)://[^/?#@]+/[^?#]+$"
+ANY_IMAGE_URL: Final = r"^(https?|tftp|ftp|scp|sftp)://[^/?#@]+([/?#][^@]*)?$"
+DEVICE_FILE: Final = r"^(flash|bootflash|harddisk):.+$"
+RESERVATION: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]*$"
+NONEMPTY_LABEL_VALUE: Final = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+CANONICAL_IDENTITY: Final = r"^[a-z0-9]([-a-z0-9._:/]*[a-z0-9])?$"
 
 MEANING: Final[Mapping[str, str]] = {
     LABEL_KEY: "must be a label key such as topology.example.net/rack",
@@ -115,6 +129,18 @@ MEANING: Final[Mapping[str, str]] = {
     OPENPGP_FINGERPRINT: "must be the 40 hex digits of a primary key",
     ANY_FINGERPRINT: "must be SHA256: and 43 base64 characters, or 40 hex digits",
     REF: "must be the name of one branch or tag, without globs, .. or control characters",
+    SHA256_HEX: "must be the 64 lower-case hex digits of a SHA-256",
+    HEX_32: "must be 32 lower-case hex digits",
+    UUID: "must be a UUID in lower case",
+    UUID_4: "must be a random UUID (version 4) in lower case",
+    SOFTWARE_VERSION: "must be a version such as 17.18.03 or 17.15.01a",
+    IMAGE_FAMILY: "must be letters, digits, dots, dashes and underscores, with a letter or digit first",
+    IMAGE_URL: "must be https:// or sftp:// with a host and a path, without user information, query and fragment",
+    ANY_IMAGE_URL: "must be an http, https, tftp, ftp, scp or sftp URL with a host and without user information",
+    DEVICE_FILE: "must be a path on flash:, bootflash: or harddisk:",
+    RESERVATION: "must be letters, digits, dots, dashes, colons and underscores",
+    NONEMPTY_LABEL_VALUE: "must be a label value",
+    CANONICAL_IDENTITY: "must be a physical identity in lower case",
     DURATION_PATTERN: "must be a duration such as 90s, 1m30s or 24h",
 }
 """What a refusal says instead of the pattern."""
