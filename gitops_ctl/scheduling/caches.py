@@ -35,6 +35,7 @@ from gitops_ctl.scheduling.topology import MARK as TOPOLOGY_MARK
 from gitops_ctl.scheduling.topology import is_marked
 
 PROFILE_INDEX = "profile"
+NODE_INDEX = "node"
 
 
 class Caches:
@@ -59,6 +60,7 @@ class Caches:
         self.features: Informer[SeenFeature] = Informer(
             client, NODE_FEATURE, trim=seen_feature, namespace=namespace, timing=timing
         )
+        self.features.cache.add_index(NODE_INDEX, lambda _key, seen: [seen.node])
         self.config_maps, self.secrets = changes(CONFIG_MAP), changes(SECRET)
         self.topologies, self.flavors = whole(TOPOLOGY), whole(FLAVOR)
         self.queues, self.checks = whole(QUEUE), whole(CHECK)

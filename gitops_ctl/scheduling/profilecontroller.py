@@ -1,14 +1,18 @@
 """The profile controller: the one Node label that gitops-ctl writes (topology-scheduling.md, 6.1, D16).
 
-The Topology comes first, the label after it, in a server-side apply that carries this label only.
+The Topology comes first, the label after it, in a server-side apply that carries this label only.  A Node that has no profile yet gets
+it in one write: while its first source is being looked at, or its labels are on their way, the host name alone would be a guess.
 """
 
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.answers import ObjectReplaced
+from gitops_ctl.scheduling.caches import NODE_INDEX
 from gitops_ctl.scheduling.hardware import fed_by
 from gitops_ctl.scheduling.names import PROFILE
 from gitops_ctl.scheduling.ports import Ports
@@ -19,7 +23,19 @@ from gitops_ctl.scheduling.topologycontroller import TopologyController
 
 DRIFT_S: Final = 60.0
 """Seconds after which a Node whose Topology has other levels is looked at again."""
+PATIENCE_S: Final = 30.0
+"""Seconds without any progress of sources after which a Node without a profile gets the one that it has to have now."""
+MOST_PATIENCE_S: Final = 600.0
+ANOTHER_LOOK: Final = timedelta(seconds=1)
 UNUSABLE: Final = "HardwareLabelsUnusable"
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A Node without a profile; `over_at` is when it gets one, None while something is awaited."""
+
+    since: datetime
+    over_at: datetime | None = None
 
 
 class ProfileController:
@@ -29,16 +45,21 @@ class ProfileController:
         self._ports = ports
         self._topologies = topologies
         self._warned: dict[NamespacedName, tuple[str, ...]] = {}
+        self._waiting: dict[NamespacedName, _Waiting] = {}
 
     async def reconcile(self, key: NamespacedName) -> float | None:
         """Give the Node the profile that it has to have now; one in deletion is left alone."""
         ports = self._ports
         entry = ports.caches.nodes.cache.entry(key)
+        if entry is None or PROFILE in entry.value.labels:
+            self._waiting.pop(key, None)
         if entry is None:
             self._warned.pop(key, None)
             return None
         if entry.value.is_deleted or not ports.caches.may_judge("profiles"):
             return None
+        if (patience_s := self._patience_s(key, entry.value)) > 0:
+            return patience_s
         profile = ports.profiles.of(key, entry.value)
         if await self._topologies.ensure(profile.levels):
             return DRIFT_S
@@ -47,6 +68,37 @@ class ProfileController:
         else:
             self._warn(key, entry.uid, entry.value)
         return None
+
+    def _patience_s(self, key: NamespacedName, seen: SeenNode) -> float:
+        """How long a Node without a profile may still wait for something that is on its way; zero when nothing is."""
+        if PROFILE in seen.labels:
+            return 0.0
+        now, waiting = self._ports.clock.wall(), self._waiting.get(key)
+        if self._is_awaited(key, seen):
+            since = waiting.since if waiting is not None else now
+            self._waiting[key] = _Waiting(since)
+            idle_s = (now - max(since, self._ports.profiles.written_at)).total_seconds()
+            return min(PATIENCE_S - idle_s, MOST_PATIENCE_S - (now - since).total_seconds())
+        if waiting is None:
+            return 0.0
+        if waiting.over_at is None:
+            # The status of a source may be seen before the NodeFeature that was written before it.
+            waiting = self._waiting[key] = replace(waiting, over_at=now + ANOTHER_LOOK)
+        assert waiting.over_at is not None
+        return (waiting.over_at - now).total_seconds()
+
+    def _is_awaited(self, key: NamespacedName, seen: SeenNode) -> bool:
+        """Whether a source that chooses the Node was not looked at yet, or a Ready one has published labels that the Node lacks."""
+        chosen = [source for source in self._ports.profiles.sources if source.chooses(seen.labels)]
+        if any(source.ready == ("", "") for source in chosen):
+            return True
+        ready = {source.uid for source in chosen if source.writes and source.ready[0] == "True"}
+        features = self._ports.caches.features.cache
+        published = (features.get(one) for one in features.by_index(NODE_INDEX, key.name))
+        return any(
+            one is not None and one.source in ready and not one.labels.items() <= seen.labels.items()
+            for one in published
+        )
 
     async def _label(self, node: str, uid: str, profile: str) -> None:
         # With its uid: an apply to a name that is free would make a Node.

@@ -9,7 +9,7 @@ from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.cache import Cache
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.profile import profile_name, profile_of
-from gitops_ctl.scheduling.seen import SeenNode
+from gitops_ctl.scheduling.seen import NEVER, SeenNode
 from gitops_ctl.scheduling.source import TopologySource
 from gitops_ctl.scheduling.topology import levels_of, topology_name
 
@@ -25,7 +25,11 @@ class Due:
 
 
 class Profiles:
-    """A memory in front of `profile_of`; also of the levels behind each profile that was seen."""
+    """A memory in front of `profile_of`; also of the levels behind each profile that was seen.
+
+    Attributes:
+        written_at: when a NodeFeature was written last, as far as any was seen.
+    """
 
     def __init__(self, nodes: Cache[SeenNode], *, options: Options) -> None:
         self._nodes = nodes
@@ -35,6 +39,7 @@ class Profiles:
         self._known: dict[NamespacedName, tuple[SeenNode, int, Due]] = {}
         self._due: dict[tuple[str, ...], Due] = {}
         self._levels: dict[str, tuple[str, ...]] = {}
+        self.written_at = NEVER
 
     @property
     def sources(self) -> tuple[TopologySource, ...]:

@@ -128,6 +128,7 @@ class Routes:
             if entry is not None:
                 self._wake_sources(woken_by_feature(sources, entry.value.tree))
         if change.new is not None:
+            self._profiles.written_at = max(self._profiles.written_at, change.new.value.written_at)
             # Where NFD is down, no change of the Node would ever tell that its labels are waited for.
             node = change.new.value.node
             self._wake_pools(node, None, self._caches.nodes.cache.get(cluster_key(node)))
@@ -144,7 +145,8 @@ class Routes:
             return
         for key, seen in self._caches.nodes.cache.items():
             if topology_name(self._profiles.of(key, seen).name) == change.key.name:
-                self._work.nodes.add(key)
+                # Not at once: the Node for which it was made may just be getting its label.
+                self._work.nodes.add_after(key, DEDUPLICATION_S)
         for key in self._pools:
             self._work.queues.add_after(key, QUEUE_S)
 

@@ -16,7 +16,7 @@ from gitops_ctl.scheduling.names import SOURCE_UID
 from gitops_ctl.scheduling.nodefeature import node_of
 from gitops_ctl.scheduling.selectors import Labels
 
-_NEVER = datetime.min.replace(tzinfo=UTC)
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +81,4 @@ def _moment(text: str) -> datetime:
     try:
         return from_rfc3339(text)
     except ValueError:
-        return _NEVER
+        return NEVER

@@ -184,7 +184,6 @@ async def _cold(made: World, halls: Halls, report: Report) -> None:
             (2.0 * halls.count,),
             "a NodeFeature and a label a Node",
             inverse=True,
-            note="a Node has its host name only until its source is Ready: two labels each",
         ),
     )
 

@@ -7,6 +7,7 @@ import yaml
 
 from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.kube.exchange import Call
+from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.room import SchedulingRoom
 from tests.doubles.apiserver.direct import Side, direct_client
 from tests.doubles.kueue import Variant
@@ -162,7 +163,7 @@ def test_a_topology_with_other_levels_is_told_and_leaves_the_node_untouched() ->
         await world.source(REGION, ZONE)
         await world.start()
         await world.clock.sleep(200.0)
-        assert await world.profile("n1") == HOSTNAME_ONLY
+        assert await world.profile("n1") == ""
         drifts = [warning for warning in world.warnings if warning[0] == "TopologyDrift"]
         assert [(reason, about) for reason, about, _ in drifts] == [("TopologyDrift", name)]
         assert "immutable level drift" in drifts[0][2]
@@ -205,6 +206,70 @@ def topology_of_zones(*levels: str) -> Tree:
     spec = {"levels": [{"nodeLabel": level} for level in (*levels, "kubernetes.io/hostname")]}
     name = f"gpustack-{ZONED}"
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": name}, "spec": spec}
+
+
+async def inventory(world: World, *names: str) -> None:
+    """A source with a snapshot of these Nodes, one for each rack; neither has been looked at."""
+    nodes = {name: {REGION: "north", ZONE: "a"} for name in names}
+    snapshot = {"apiVersion": "topology.gpustack.ai/v1alpha1", "revision": "1", "nodes": nodes}
+    metadata = {"name": "hall", "namespace": "gpustack-system"}
+    data = {"snapshot.yaml": yaml.safe_dump(snapshot)}
+    await world.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    reference = {"name": "hall", "namespace": "gpustack-system"}
+    arm = {"configMapRef": reference, "key": "snapshot.yaml", "maxStaleness": "1h"}
+    await world.source(REGION, ZONE, configMap=arm)
+
+
+def test_a_node_gets_its_profile_in_one_write_however_long_the_first_pass_of_its_source_takes() -> None:
+    async def story(world: World) -> None:
+        names = [f"n{number:02d}" for number in range(40)]
+        for name in names:
+            await world.node(name)
+        await inventory(world, *names)
+        await world.start(Options(write_rate=1))
+
+        async def is_whole() -> bool:
+            return all([await world.profile(name) == ZONED for name in names])
+
+        await world.until(is_whole, what="every Node has its profile")
+        written = [call.path for call in world.writes if call.path.startswith(f"{NODES}/")]
+        assert sorted(written) == [f"{NODES}/{name}" for name in names]
+
+    in_world(story)
+
+
+def test_a_node_whose_source_is_never_looked_at_gets_its_host_name_after_a_while() -> None:
+    async def story(world: World) -> None:
+        await world.node("n1")
+        await world.node("n2", region="north", zone="a")
+        await inventory(world, "n1", "n2")
+        await world.start()
+        await world.clock.sleep(20.0)
+        assert await world.profile("n1") == ""
+
+        async def is_labelled() -> bool:
+            return await world.profile("n1") == await world.profile("n2") == HOSTNAME_ONLY
+
+        await world.until(is_labelled, what="nothing is waited for any more", timeout_s=30.0)
+
+    in_world(story, nfd=False)
+
+
+def test_labels_that_are_late_are_waited_for_before_a_node_gets_its_first_profile() -> None:
+    async def story(world: World) -> None:
+        world.nfd.away = True
+        for name in ("n1", "n2"):
+            await world.node(name)
+        await inventory(world, "n1", "n2")
+        await world.start()
+        await world.clock.sleep(15.0)
+        assert await world.profile("n1") == ""
+        world.nfd.away = False
+        await world.clock.sleep(10.0)
+        assert [await world.profile(name) for name in ("n1", "n2")] == [ZONED, ZONED]
+        assert len([call for call in world.writes if call.path.startswith(f"{NODES}/")]) == 2
+
+    in_world(story)
 
 
 def test_a_room_that_is_cancelled_has_ended_whole() -> None:
