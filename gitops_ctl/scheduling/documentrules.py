@@ -34,6 +34,8 @@ from gitops_ctl.scheduling.source_rules import SpecProblem, source_problems, sou
 
 CLUSTER_QUEUE: Final = GroupKind("kueue.x-k8s.io", "ClusterQueue")
 RULE_NAME: Final = "topology"
+MOST_BYTES: Final = 2**20
+"""All values of a ConfigMap together, by the rule of the API server."""
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _STEP: Final = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
@@ -106,6 +108,18 @@ def _queue(document: Document) -> Iterator[Flaw]:
     yield from queue_flaws(document.tree, None)
 
 
+def _config_map(document: Document) -> Iterator[Flaw]:
+    """The server takes no ConfigMap whose values together are larger; a Sync would learn it from a refusal."""
+    texts = (value for value in object_at(document.tree, "data").values() if isinstance(value, str))
+    encoded = (value for value in object_at(document.tree, "binaryData").values() if isinstance(value, str))
+    size = sum(len(text.encode(errors="replace")) for text in texts)
+    size += sum(len(text.rstrip("=")) * 3 // 4 for text in encoded)
+    if size > MOST_BYTES:
+        message = f"the ConfigMap has {size} bytes of data, {MOST_BYTES} are possible"
+        hint = "split it; a large inventory is split over sources with disjoint selectors"
+        yield Flaw(ErrorCode.RULE, message, "/data", hint=hint)
+
+
 def stays_managed(question: HoldQuestion) -> Flaw | None:
     """Held while a managed queue would lose its mark or its last discriminator."""
     if is_managed_queue(question.new):
@@ -132,6 +146,7 @@ def _window(value: str, _: ObjectId) -> str:
 
 
 register_check(CLUSTER_QUEUE, _queue)
+register_check(CONFIG_MAP, _config_map)
 register_hold(CLUSTER_QUEUE, stays_managed)
 register_annotation(ANNOTATION_ALLOW_NODE_DROP, _on(SOURCE, _digest))
 register_annotation(ANNOTATION_ALLOW_DRAIN, _on(CLUSTER_QUEUE, _digest))

@@ -26,7 +26,7 @@ from gitops_ctl.scheduling.snapshot_rules import is_writable
 from gitops_ctl.scheduling.source import TopologySource
 from gitops_ctl.scheduling.source_pass import Surroundings, plan_pass
 from gitops_ctl.scheduling.topology import is_marked, is_terminating, profile_in_flavor_name
-from gitops_ctl.scheduling.workload import Workload, holding, local_queues_of, waiting
+from gitops_ctl.scheduling.workload import Workload, holding, local_queues_of, waiting, with_counted
 
 PROJECTED: Final = "nfd.node.kubernetes.io/feature-labels"
 """Annotation of a Node: the keys that NFD has set there, and takes away when nobody asks for them any more."""
@@ -147,9 +147,13 @@ def forecast(live: Live, proposed: Proposed, *, now: datetime, options: Options)
     nodes = projected(labels, before=managed, after=after)
     chosen = tuple(judging.seen_again(tree, judged[name], nodes) for name, tree in trees.items())
     queues = dict(_merged(live.queues, tuple(map(carried, proposed.queues)), owners))
-    staying = [Queue.of(tree) for change, tree in queues.values() if change is not Change.GOES and is_managed(tree)]
-    shown = preview(labels, Inventory(nodes, chosen), staying, flavors=_marked(live.flavors), options=options)
     workloads = tuple(map(Workload.of, live.workloads))
+    staying = [
+        with_counted(Queue.of(tree), workloads)
+        for change, tree in queues.values()
+        if change is not Change.GOES and is_managed(tree)
+    ]
+    shown = preview(labels, Inventory(nodes, chosen), staying, flavors=_marked(live.flavors), options=options)
     return Forecast(
         tuple(_source_change(name, change, judged.get(name)) for name, (change, _) in sorted(sources.items())),
         shown,

@@ -4,7 +4,7 @@ They are Kueue's: nothing here writes one (topology-scheduling.md, 8.3, 11 and 1
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from gitops_ctl.core.conditions import condition_of, is_true
@@ -67,6 +67,14 @@ def holding(workloads: Iterable[Workload], queue: str) -> tuple[Workload, ...]:
     """Those that hold quota in a queue, the oldest first."""
     found = (one for one in workloads if one.queue == queue and not one.is_finished)
     return tuple(sorted(found, key=lambda one: (one.since, one.name)))
+
+
+def with_counted(queue: Queue, workloads: Iterable[Workload]) -> Queue:
+    """The queue with everything that holds quota in it counted: Kueue's own counters come after an admission."""
+    holders = holding(workloads, queue.name)
+    usage = queue.usage
+    reserved = {**usage.reserved, **dict.fromkeys((name for one in holders for name in one.flavors), True)}
+    return replace(queue, usage=replace(usage, reserving=max(usage.reserving, len(holders)), reserved=reserved))
 
 
 def waiting(workloads: Iterable[Workload], queue: str, local_queues: Mapping[str, str]) -> tuple[Workload, ...]:

@@ -1,5 +1,8 @@
 """Topology documents in Git: everything that is wrong at once, at its line, holding the one object (topology-scheduling.md, D4, D5, 4.6)."""
 
+import base64
+import json
+
 import pytest
 
 from gitops_ctl.core.codes import ErrorCode
@@ -163,6 +166,25 @@ def test_labels_that_are_no_tree_are_told_at_the_source_that_reads_them():
     documentrules.register(Options(), nodes=nodes)
     (problem,) = judge_set(documents(reads))
     assert problem.message.startswith("the labels are no tree: topology.gpustack.ai/rack=r has other parents")
+
+
+@pytest.mark.parametrize(
+    ("data", "binary", "is_told"),
+    [
+        ({"a": "x" * 2**20}, {}, False),
+        ({"a": "x" * 2**19, "b": "x" * (2**19 + 1)}, {}, True),
+        ({"a": "ä" * (2**19 + 1)}, {}, True),
+        ({}, {"a": base64.b64encode(bytes(2**20)).decode()}, False),
+        ({"a": "x"}, {"b": base64.b64encode(bytes(2**20)).decode()}, True),
+    ],
+    ids=["as much as can be", "two values", "counted in bytes", "decoded", "both"],
+)
+def test_a_config_map_that_no_server_takes_is_told(data, binary, is_told):
+    tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": data, "binaryData": binary}
+    (document,) = load(json.dumps(tree).encode(), file="large.json").documents
+    problems = [problem for problem in check_rules(document) if "bytes" in problem.message]
+    assert [problem.code for problem in problems] == [ErrorCode.RULE] * is_told
+    assert all(f"{2**20} are possible" in problem.message and "split" in problem.advice for problem in problems)
 
 
 def test_a_set_without_a_source_is_not_asked():

@@ -77,6 +77,18 @@ def test_a_rack_level_drains_the_busy_queue_and_evicts_whoever_holds_quota_in_it
     assert found.changes
 
 
+def test_a_workload_that_kueue_has_not_counted_yet_makes_its_queue_busy():
+    """Counters of a queue come after an admission: within that moment a plan would say that nothing drains."""
+    holders = (workload("train-1", queue="pool", flavor=ZONED_FLAVOR),)
+    found = told(live(reserved=0, workloads=holders), with_racks("a", "b"))
+    (change,) = found.preview.queues
+    assert (change.fate, change.busy, change.workloads) == (Fate.DRAIN, (ZONED_FLAVOR,), 1)
+    assert [one.workload.name for one in found.evicted] == ["default/train-1"]
+    idle = (workload("done", queue="pool", flavor=ZONED_FLAVOR, finished=True), workload("other", queue="elsewhere"))
+    (change,) = told(live(reserved=0, workloads=idle), with_racks("a", "b")).preview.queues
+    assert (change.fate, change.workloads) == (Fate.IN_PLACE, 0)
+
+
 def test_the_same_documents_change_nothing():
     same = declared(source(REGION, ZONE, live=False), live().config_maps[KEY])
     found = told(live(workloads=(workload("train-1", queue="pool"),)), same)
