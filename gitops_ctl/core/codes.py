@@ -85,6 +85,15 @@ class ErrorCode(enum.Enum):
     )
     MISPLACED = Entry(1027, "misplaced", "DocumentInvalid", "move the document to the folder that its kind needs")
     CHECK_ENDED = Entry(1028, "check-ended", "CheckEnded", "make the change of the pull request smaller")
+    PHYSICAL_IDENTITY_INVALID = Entry(
+        1029,
+        "physical-identity-invalid",
+        "PhysicalIdentityInvalid",
+        "write the serial number of the chassis: letters, digits and . _ : / - inside",
+    )
+    FLEET_POLICY_INVALID = Entry(
+        1030, "fleet-policy-invalid", "FleetPolicyInvalid", "correct policy.json of the policy ConfigMap at this place"
+    )
 
     # 11xx: history and authority
     UNSIGNED = Entry(1101, "unsigned", "Unsigned", "sign the commit and push again")
@@ -194,6 +203,32 @@ class ErrorCode(enum.Enum):
         "kueue-version-unsupported",
         "KueueVersionUnsupported",
         "install Kueue 0.17 or newer, which serves v1beta2",
+    )
+    LEDGER_INVALID = Entry(
+        2121,
+        "ledger-invalid",
+        "LedgerInvalid",
+        "restore ledger.json as the manager wrote it; nothing is admitted until then",
+    )
+    REFERENCE_LEADS = Entry(
+        2130,
+        "reference-leads",
+        "ReferenceManagerActive",
+        "stop the other manager; this one goes on by itself once that Lease is over",
+    )
+    OBJECT_OCCUPIED = Entry(
+        2131,
+        "object-occupied",
+        "ObjectOccupied",
+        "rename or remove the object that the message names; it is not taken over",
+    )
+
+    # 214x: the reservation ledger
+    LEDGER_IDENTITY = Entry(
+        2140,
+        "ledger-identity",
+        "LedgerIdentityInvalid",
+        "bring back the ledger that the policy is bound to; do not empty or replace it",
     )
 
     # 30xx: Git transport
@@ -309,6 +344,118 @@ class ErrorCode(enum.Enum):
     )
     CREDENTIAL_NOT_MOUNTED = Entry(
         4011, "credential-not-mounted", "CredentialNotMounted", "mount the Secret into the cluster worker, read-only"
+    )
+
+    # 410x: NETCONF of network devices
+    NETCONF_UNAVAILABLE = Entry(
+        4101,
+        "netconf-unavailable",
+        "NetconfUnavailable",
+        "make the NETCONF port of the device reachable from the worker, or correct spec.address and spec.netconfPort",
+    )
+    HOST_KEYS_INVALID = Entry(
+        4102,
+        "host-keys-invalid",
+        "HostKeysInvalid",
+        "put the host key of the device into the key known_hosts of its credential Secret",
+    )
+    DEVICE_HOST_KEY_REFUSED = Entry(
+        4103,
+        "device-host-key-refused",
+        "DeviceHostKeyRefused",
+        "find out why the key changed; when it is right, correct known_hosts in the credential Secret",
+    )
+    DEVICE_CREDENTIAL_REFUSED = Entry(
+        4104,
+        "device-credential-refused",
+        "DeviceCredentialRefused",
+        "correct the username, password or private key in the credential Secret, or allow NETCONF for the account",
+    )
+    NETCONF_REPLY_LOST = Entry(4105, "netconf-reply-lost", "NetconfReplyLost", "nothing: the device is looked at again")
+    NETCONF_REFUSED = Entry(4106, "netconf-refused", "NetconfRefused", "do what the device says")
+    NETCONF_ANSWER_UNUSABLE = Entry(
+        4107, "netconf-answer-unusable", "NetconfAnswerUnusable", "look at what answers at the address of the device"
+    )
+    DEVICE_CREDENTIAL_INVALID = Entry(
+        4108,
+        "device-credential-invalid",
+        "DeviceCredentialInvalid",
+        "give the credential Secret a password, or a private key in OpenSSH or PEM form",
+    )
+
+    # 411x: the claim journal of the device worker
+    JOURNAL_UNAVAILABLE = Entry(
+        4110,
+        "journal-unavailable",
+        "JournalUnavailable",
+        "free the disk under --journal-dir and make it writable for one worker",
+    )
+    CLAIM_HISTORY_LOST = Entry(
+        4111,
+        "claim-history-lost",
+        "ClaimHistoryLost",
+        "bring the journal back, or attest the outcome of the open upgrade with `gitops-ctl recover`",
+    )
+
+    # 412x: gNOI of network devices
+    GNOI_UNAVAILABLE = Entry(
+        4120,
+        "gnoi-unavailable",
+        "GnoiUnavailable",
+        "make the gNOI port of the device reachable from the worker, or correct spec.address and spec.gnoi.port",
+    )
+    GNOI_TLS_REFUSED = Entry(
+        4121,
+        "gnoi-tls-refused",
+        "GnoiUnavailable",
+        "correct the certificates as the message says: those of the device, or those in the Secret of spec.gnoi.tls",
+    )
+    GNOI_NOT_AUTHORISED = Entry(
+        4122,
+        "gnoi-not-authorised",
+        "GnoiUnavailable",
+        "correct username and password in the credential Secret, or allow gNOI for the account",
+    )
+    GNOI_UNSUPPORTED = Entry(
+        4123, "gnoi-unsupported", "GnoiUnavailable", "use a release of the device's software that offers this service"
+    )
+    GNOI_NOT_PROVISIONED = Entry(
+        4124, "gnoi-not-provisioned", "NotProvisioned", "give the device its gNOI certificate by hand; the worker never does"
+    )
+    GNOI_ANSWER_UNUSABLE = Entry(
+        4125, "gnoi-answer-unusable", "GnoiUnavailable", "look at what answers at the address of the device"
+    )
+    GNOI_MATERIAL_INVALID = Entry(
+        4126,
+        "gnoi-material-invalid",
+        "GnoiMaterialInvalid",
+        "put ca.crt, and tls.crt with tls.key or neither of them, as PEM into the Secret of spec.gnoi.tls",
+    )
+
+    # 413x: images of network devices, and the spool of the worker
+    IMAGE_URL_REFUSED = Entry(
+        4130, "image-url-refused", "SourceUnreachable", "write https://HOST/FILE or sftp://HOST/FILE and nothing more"
+    )
+    IMAGE_ADDRESS_REFUSED = Entry(
+        4131,
+        "image-address-refused",
+        "SourceUnreachable",
+        "use a server with public addresses, or start the worker with --image-source-allow and the network of the server",
+    )
+    IMAGE_SOURCE_UNREACHABLE = Entry(
+        4132, "image-source-unreachable", "SourceUnreachable", "make the image server reachable from the worker"
+    )
+    IMAGE_SOURCE_REFUSED = Entry(
+        4133, "image-source-refused", "SourceUnreachable", "correct the URL, the server or the credential"
+    )
+    IMAGE_CREDENTIAL_INVALID = Entry(
+        4134, "image-credential-invalid", "SourceUnreachable", "correct the Secret that urlSecretRef names"
+    )
+    IMAGE_DIGEST_MISMATCH = Entry(
+        4135, "image-digest-mismatch", "SourceDigestMismatch", "correct spec.plan.image.sha256, or what the server delivers"
+    )
+    SPOOL_FULL = Entry(
+        4136, "spool-full", "SpoolFull", "raise --spool-limit, or give the directory of --spool-dir more room"
     )
 
     # 90xx: ours, and the local system

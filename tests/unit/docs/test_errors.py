@@ -34,6 +34,7 @@ READY = {  # section 22.2, without Succeeded
 OURS = {
     *("Unavailable", "Blocked", "Forbidden", "NotFound", "Conflict", "LeadershipLost", "CrdOutdated"),
     *("Fighting", "HiddenInGit", "SwitchInProgress", "KueueVersionUnsupported"),
+    *("PhysicalIdentityInvalid", "FleetPolicyInvalid", "LedgerInvalid"),
     *("UrlRefused", "AuthenticationFailed", "HostKeyRefused", "CertificateRefused", "FetchTimeout", "FetchTooLarge"),
     *("FetchFailed", "RefNotFound", "CredentialsMissing", "RepositoryDamaged"),
     *("TokenRejected", "ForbiddenOrMissing", "RepositoryUnavailable", "RedirectRefused", "AnswerRefused"),
@@ -49,6 +50,8 @@ OURS = {
     ),
     *("MachineConfigRefused", "MachineConfigUnreadable", "MachineReplyLost", "TalosconfigInvalid", "ProxyImageUnknown"),
     "CredentialNotMounted",
+    *("GnoiUnavailable", "NotProvisioned", "GnoiMaterialInvalid"),
+    *("SourceUnreachable", "SourceDigestMismatch", "SpoolFull"),
     *("SpliceRefused", "ValuesRefused"),
     *(
         "PushRefused",
@@ -105,7 +108,7 @@ def test_numbers_and_slugs_are_unique():
 
 @CODES
 def test_a_code_has_four_digits_a_slug_a_reason_and_a_fix(code):
-    assert re.fullmatch(r"GC(1[01]|2[01]|30|40|90)\d\d", code.label)
+    assert re.fullmatch(r"GC(1[01]|2[01]|30|4[01]|90)\d\d", code.label)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code.slug)
     assert REASON.fullmatch(code.reason)
     assert code.fix

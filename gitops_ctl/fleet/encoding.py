@@ -1,0 +1,83 @@
+"""The JSON encoding that every hash of a rollout is taken over (rollouts.md, section 10.1).
+
+Members keep the order in which they stand: who builds a value decides it.  The bytes are those of the encoder of Go, because plans, policies
+and ledgers are exchanged with programs written in it.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
+
+from gitops_ctl.core.canonical import digest_bytes
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
+
+V = TypeVar("V")
+
+_ESCAPES: Final = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+"""What Go escapes and Python does not.  None of them occurs in JSON outside of strings, so the whole text is translated."""
+
+
+def compact_json(value: JsonValue) -> bytes:
+    """The bytes of `value`: no blanks, members in their order, non-ASCII characters raw.
+
+    Raises:
+        ValueError: a fraction, a NaN, an infinity or half of a surrogate pair: nothing that is hashed holds one.
+    """
+    text = json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.translate(_ESCAPES).encode()
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    """Dicts and lists for the encoder, integers for integral floats (the API server has one number type)."""
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        if not value.is_integer():
+            raise ValueError(f"{value} is no whole number")
+        return int(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(member) for member in value]
+    assert isinstance(value, Mapping)
+    return {key: _plain(member) for key, member in value.items()}
+
+
+def sorted_map(mapping: Mapping[str, V]) -> dict[str, V]:
+    """The members in the byte order of their names, as Go writes a map."""
+    return {key: mapping[key] for key in sorted(mapping)}
+
+
+def ordered(tree: Mapping[str, V], members: Iterable[str]) -> dict[str, V]:
+    """The members that are named and there, in the order in which they are named."""
+    return {name: tree[name] for name in members if name in tree}
+
+
+def without_empty(tree: JsonObject, *, keep: Iterable[str] = ()) -> dict[str, JsonValue]:
+    """Without zero numbers, empty texts, lists and objects, false and null, except the members in `keep`; one level deep."""
+    kept = frozenset(keep)
+    return {name: member for name, member in tree.items() if name in kept or not _is_empty(member)}
+
+
+def _is_empty(value: JsonValue) -> bool:
+    return value is None or (isinstance(value, (str, int, float, list, tuple, Mapping)) and not value)
+
+
+def sha256_of(value: JsonValue) -> str:
+    """`sha256:` and the hex SHA-256 of the encoded value.
+
+    Raises:
+        ValueError: as `compact_json`.
+    """
+    return digest_bytes(compact_json(value))
+
+
+def sha256_text(text: str) -> str:
+    """`sha256:` and the hex SHA-256 of the text itself, without quotes."""
+    return digest_bytes(text.encode())
+
+
+def sha256_hex(text: str) -> str:
+    """The 64 hex characters of the SHA-256 of the text, for identifiers that are cut from them."""
+    return hashlib.sha256(text.encode()).hexdigest()

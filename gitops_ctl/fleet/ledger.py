@@ -1,0 +1,448 @@
+"""The reservation ledger as a value, and its text (rollouts.md, section 8.1).
+
+Reading and writing are strict: a ledger that breaks a rule is an error and never repaired, because every budget of the fleet is counted
+from it.  What may change it is not here.
+"""
+
+import enum
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import Refused
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
+from gitops_ctl.fleet import names
+from gitops_ctl.fleet.encoding import compact_json, ordered, sorted_map, without_empty
+from gitops_ctl.fleet.forms import is_dns_label, is_lock_id, is_printable, is_subdomain
+from gitops_ctl.fleet.strict import Malformed, Reader, decode_object, pointer_to
+
+MAX_RECORDS: Final = 256
+MAX_LEDGER_BYTES: Final = 262144
+MAX_DOMAINS: Final = 16
+MAX_GROUPS: Final = 16
+LONGEST_ID: Final = 64
+MAX_REVISION: Final = 2**63 - 1
+
+_PRINTABLE_LINES: Final = re.compile(r"[!-~]*(?:\n[!-~]*)*")
+_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,8}[1-9])?Z", re.ASCII)
+
+
+class State(enum.StrEnum):
+    """Of a reservation (8.1)."""
+
+    RESERVED = "Reserved"
+    BOUND = "Bound"
+    DRAINING = "Draining"
+    GRANTED = "Granted"
+    REVOKED = "Revoked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """One device of one campaign.  `domains` are (key, value) sorted by key; times are canonical texts, because of their nanoseconds."""
+
+    id: str
+    campaign_uid: str
+    plan_hash: str
+    policy_uid: str
+    policy_version: str
+    policy_epoch: int
+    topology_lock_id: str
+    physical_id: str
+    device_uid: str
+    node_uid: str
+    child_namespace: str
+    child_name: str
+    domains: tuple[tuple[str, str], ...]
+    control_revision: int
+    state: State
+    risk_groups: tuple[str, ...] = ()
+    child_uid: str = ""
+    drain_session_token: str = ""
+    drain_started_at: str = ""
+    drain_completed_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseFence:
+    """The last acquisition that was released: a late Reserve of it is stale."""
+
+    reservation_id: str
+    policy_epoch: int
+    topology_lock_id: str
+    drain_session_token: str = ""
+    drain_child_uid: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """All reservations, sorted by id; `uid` is that of the ConfigMap."""
+
+    uid: str
+    reservations: tuple[Reservation, ...] = ()
+    last_release_fence: ReleaseFence | None = None
+
+    def get(self, reservation_id: str) -> Reservation | None:
+        """The reservation of that id."""
+        at = bisect_left(self.reservations, reservation_id, key=lambda record: record.id)
+        found = self.reservations[at] if at < len(self.reservations) else None
+        return found if found is not None and found.id == reservation_id else None
+
+
+def decode_ledger(text: str, uid: str) -> Ledger:
+    """The ledger in the text of the key `ledger.json` of the ConfigMap with this UID.
+
+    Raises:
+        Refused: another UID, an unknown or repeated member, anything after the document, or a rule of 8.1 broken.
+    """
+    try:
+        ledger = _ledger_of(decode_object(text, most_bytes=MAX_LEDGER_BYTES), uid)
+        _check(ledger)
+    except Malformed as flaw:
+        raise _refusal(flaw) from flaw
+    return ledger
+
+
+def validate_ledger(ledger: Ledger) -> None:
+    """Every rule of 8.1 on a value; the size of its text is a matter of `encode_ledger`.
+
+    Raises:
+        Refused: one is broken.
+    """
+    try:
+        _check(ledger)
+    except Malformed as flaw:
+        raise _refusal(flaw) from flaw
+
+
+def encode_ledger(ledger: Ledger) -> str:
+    """The text of a valid ledger: compact, records by id, members in their order.
+
+    Raises:
+        Refused: a rule of 8.1 is broken, or the text is longer than the absolute limit.
+    """
+    validate_ledger(ledger)
+    tree: dict[str, JsonValue] = {
+        "version": "v1",
+        "uid": ledger.uid,
+        "reservations": {record.id: _record_tree(record) for record in ledger.reservations},
+    }
+    if ledger.last_release_fence is not None:
+        tree["lastReleaseFence"] = _fence_tree(ledger.last_release_fence)
+    encoded = compact_json(tree)
+    if len(encoded) > MAX_LEDGER_BYTES:
+        why = f"the ledger would have {len(encoded)} bytes, {MAX_LEDGER_BYTES} are allowed"
+        raise _refusal(Malformed("", why))
+    return encoded.decode()
+
+
+def empty_ledger(uid: str) -> Ledger:
+    """What a ConfigMap with this UID begins with (7.4)."""
+    return Ledger(uid=uid)
+
+
+def _refusal(flaw: Malformed) -> Refused:
+    return Refused(flaw.why, code=ErrorCode.LEDGER_INVALID, subject=f"{names.LEDGER_KEY}#{flaw.pointer}")
+
+
+# ---- reading ----
+
+_TEXTS: Final = (
+    *("id", "campaignUID", "planHash", "policyUID", "policyVersion", "topologyLockID", "physicalID", "deviceUID"),
+    *("nodeUID", "childNamespace", "childName", "state"),
+)
+_OPTIONAL_TEXTS: Final = ("childUID", "drainSessionToken", "drainStartedAt", "drainCompletedAt")
+_NUMBERS: Final = ("policyEpoch", "controlRevision")
+_REQUIRED: Final = frozenset({*_TEXTS, *_NUMBERS, "domains"})
+_KNOWN: Final = frozenset(names.RESERVATION_MEMBERS)
+
+
+def _ledger_of(tree: JsonObject, expected_uid: str) -> Ledger:
+    reader = Reader(tree, "")
+    if reader.text("version") != "v1":
+        raise Malformed("/version", "version must be 'v1'")
+    uid = reader.text("uid")
+    if uid != expected_uid:
+        raise Malformed("/uid", f"the ledger belongs to the ConfigMap {uid[:64]!r}, not to {expected_uid!r}")
+    records = reader.members("reservations", least=0, most=MAX_RECORDS)
+    reader.take("reservations")
+    fence = _fence_of(reader) if reader.has("lastReleaseFence") else None
+    reader.end()
+    found = tuple(_record_of(name, records[name]) for name in sorted(records))
+    return Ledger(uid=uid, reservations=found, last_release_fence=fence)
+
+
+def _record_of(name: str, tree: JsonValue) -> Reservation:
+    place = pointer_to("/reservations", name)
+    if not isinstance(tree, dict):
+        raise Malformed(place, "a reservation must be an object")
+    _check_members(tree, place)
+    if tree["id"] != name:
+        raise Malformed(f"{place}/id", "the id must be the name under which the reservation stands")
+    if tree["state"] not in State.__members__.values():
+        raise Malformed(f"{place}/state", f"{tree['state'][:64]!r} is no state of a reservation")
+    return Reservation(
+        id=tree["id"],
+        campaign_uid=tree["campaignUID"],
+        plan_hash=tree["planHash"],
+        policy_uid=tree["policyUID"],
+        policy_version=tree["policyVersion"],
+        policy_epoch=tree["policyEpoch"],
+        topology_lock_id=tree["topologyLockID"],
+        physical_id=tree["physicalID"],
+        device_uid=tree["deviceUID"],
+        node_uid=tree["nodeUID"],
+        child_namespace=tree["childNamespace"],
+        child_name=tree["childName"],
+        domains=tuple(sorted(tree["domains"].items())),
+        risk_groups=tuple(tree.get("riskGroups", ())),
+        control_revision=tree["controlRevision"],
+        child_uid=tree.get("childUID", ""),
+        state=State(tree["state"]),
+        drain_session_token=tree.get("drainSessionToken", ""),
+        drain_started_at=tree.get("drainStartedAt", ""),
+        drain_completed_at=tree.get("drainCompletedAt", ""),
+    )
+
+
+def _check_members(tree: Mapping[str, object], place: str) -> None:
+    """Names and types; an optional member is there only with something in it, so that a text has one reading."""
+    if not tree.keys() <= _KNOWN:
+        strange = sorted(tree.keys() - _KNOWN)[0]
+        raise Malformed(pointer_to(place, strange), f"{strange!r} is no member of a reservation")
+    if not tree.keys() >= _REQUIRED:
+        missing = sorted(_REQUIRED - tree.keys())[0]
+        raise Malformed(f"{place}/{missing}", f"{missing} is required")
+    for name, value in tree.items():
+        if name in _NUMBERS:
+            is_right = isinstance(value, int) and not isinstance(value, bool)
+        elif name == "domains":
+            is_right = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+        elif name == "riskGroups":
+            is_right = isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
+        else:
+            is_right = isinstance(value, str) and (bool(value) or name not in _OPTIONAL_TEXTS)
+        if not is_right:
+            raise Malformed(f"{place}/{name}", f"{name} has another type, or is empty")
+
+
+def _fence_of(reader: Reader) -> ReleaseFence:
+    fence = Reader(reader.take("lastReleaseFence"), "/lastReleaseFence")
+    found = ReleaseFence(
+        reservation_id=fence.text("reservationID"),
+        policy_epoch=fence.number("policyEpoch", 1, MAX_REVISION),
+        topology_lock_id=fence.text("topologyLockID"),
+        drain_session_token=fence.text("drainSessionToken", default=""),
+        drain_child_uid=fence.text("drainChildUID", default=""),
+    )
+    fence.end()
+    return found
+
+
+# ---- rules ----
+
+
+def _check(ledger: Ledger) -> None:
+    if not is_printable(ledger.uid):
+        raise Malformed("/uid", "uid must be printable ASCII without a space")
+    if len(ledger.reservations) > MAX_RECORDS:
+        raise Malformed(
+            "/reservations", f"there are {len(ledger.reservations)} reservations, {MAX_RECORDS} are allowed"
+        )
+    for record in ledger.reservations:
+        flaw = _record_flaw(record)
+        if flaw is not None:
+            member, why = flaw
+            raise Malformed(f"{pointer_to('/reservations', record.id)}/{member}", why)
+    _check_unique(ledger)
+    fence = ledger.last_release_fence
+    if fence is not None:
+        _check_fence(fence)
+
+
+def _check_unique(ledger: Ledger) -> None:
+    ids = [record.id for record in ledger.reservations]
+    if ids != sorted(ids):
+        raise Malformed("/reservations", "the reservations are not sorted by id")
+    for member, key in _UNIQUE:
+        seen: dict[str | tuple[str, str], str] = {}
+        for record in ledger.reservations:
+            value = key(record)
+            if value and value in seen:
+                place = f"{pointer_to('/reservations', record.id)}/{member}"
+                raise Malformed(place, f"the reservation {seen[value]} has the same {member}")
+            seen[value] = record.id
+
+
+_UNIQUE: Final[tuple[tuple[str, Callable[[Reservation], str | tuple[str, str]]], ...]] = (
+    ("id", lambda record: record.id),
+    ("physicalID", lambda record: record.physical_id),
+    ("deviceUID", lambda record: record.device_uid),
+    ("nodeUID", lambda record: record.node_uid),
+    ("childName", lambda record: (record.child_namespace, record.child_name)),
+    ("childUID", lambda record: record.child_uid),
+)
+
+
+def _record_flaw(record: Reservation) -> tuple[str, str] | None:
+    """Member and reason of the first rule that the record breaks."""
+    if not 0 < len(record.id) <= LONGEST_ID:
+        return "id", f"id must have 1 to {LONGEST_ID} characters"
+    lines = "\n".join(text for _, text in _texts_of(record))
+    if _PRINTABLE_LINES.fullmatch(lines) is None or lines.count("\n") != len(_TEXT_MEMBERS) - 1:
+        member = next(name for name, text in _texts_of(record) if text and not is_printable(text))
+        return member, f"{member} must be printable ASCII without a space"
+    empty = next((name for name, text in _texts_of(record) if not text and name not in _OPTIONAL_TEXTS), "")
+    if empty:
+        return empty, f"{empty} must not be empty"
+    return _bounds_flaw(record) or _domains_flaw(record) or _state_flaw(record)
+
+
+_TEXT_MEMBERS: Final = (
+    *("id", "campaignUID", "planHash", "policyUID", "policyVersion", "physicalID", "deviceUID", "nodeUID"),
+    *("childUID", "drainSessionToken", "drainStartedAt", "drainCompletedAt"),
+)
+
+
+def _texts_of(record: Reservation) -> Iterator[tuple[str, str]]:
+    values = (
+        *(record.id, record.campaign_uid, record.plan_hash, record.policy_uid, record.policy_version),
+        *(record.physical_id, record.device_uid, record.node_uid, record.child_uid, record.drain_session_token),
+        *(record.drain_started_at, record.drain_completed_at),
+    )
+    return zip(_TEXT_MEMBERS, values, strict=True)
+
+
+def _bounds_flaw(record: Reservation) -> tuple[str, str] | None:
+    if not 1 <= record.policy_epoch <= MAX_REVISION:
+        return "policyEpoch", "policyEpoch must be at least 1"
+    if not 0 <= record.control_revision <= MAX_REVISION:
+        return "controlRevision", "controlRevision must be 0 to 2^63 - 1"
+    if not is_lock_id(record.topology_lock_id):
+        return "topologyLockID", "topologyLockID must be 32 lower-case hex characters"
+    if not is_dns_label(record.child_namespace):
+        return "childNamespace", "childNamespace must be a DNS label"
+    if not is_subdomain(record.child_name):
+        return "childName", "childName must be a DNS subdomain"
+    return None
+
+
+def _domains_flaw(record: Reservation) -> tuple[str, str] | None:
+    if not 1 <= len(record.domains) <= MAX_DOMAINS:
+        return "domains", f"domains must have 1 to {MAX_DOMAINS} members, not {len(record.domains)}"
+    if list(record.domains) != sorted(dict(record.domains).items()):
+        return "domains", "domains must be sorted by key, each key once"
+    for key, value in record.domains:
+        if len(key) > 96 or len(value) > 63 or not is_printable(key + value) or not key or not value:
+            return "domains", f"{key[:96]!r} or its value is too long, empty, or not printable ASCII without a space"
+    groups = record.risk_groups
+    if len(groups) > MAX_GROUPS or list(groups) != sorted(set(groups)) or not all(map(is_dns_label, groups)):
+        return "riskGroups", f"riskGroups must be at most {MAX_GROUPS} names, sorted, each once"
+    return None
+
+
+def _state_flaw(record: Reservation) -> tuple[str, str] | None:
+    """What a record must and must not have in its state."""
+    state = record.state
+    if state is State.RESERVED and record.child_uid:
+        return "childUID", "a Reserved record has no childUID"
+    if state is not State.RESERVED and not record.child_uid:
+        return "childUID", f"a {state} record needs a childUID"
+    if record.drain_session_token or record.drain_started_at or record.drain_completed_at:
+        return _drain_flaw(record)
+    return ("drainSessionToken", "a Draining record needs its session") if state is State.DRAINING else None
+
+
+def _drain_flaw(record: Reservation) -> tuple[str, str] | None:
+    state = record.state
+    if state in (State.RESERVED, State.BOUND):
+        return "drainSessionToken", f"a {state} record has no drain data"
+    if not record.drain_session_token or not record.drain_started_at:
+        return "drainSessionToken", "drain data needs a session token and a start"
+    for member, text in (("drainStartedAt", record.drain_started_at), ("drainCompletedAt", record.drain_completed_at)):
+        if text and not _is_instant(text):
+            return member, f"{member} must be a UTC time, its fraction without trailing zeros"
+    return _completion_flaw(record)
+
+
+def _completion_flaw(record: Reservation) -> tuple[str, str] | None:
+    done = record.drain_completed_at
+    if record.state is State.DRAINING and done:
+        return "drainCompletedAt", "a Draining record is not complete"
+    if record.state is State.GRANTED and not done:
+        return "drainCompletedAt", "a Granted record that drained needs its completion"
+    if done and _comparable(done) < _comparable(record.drain_started_at):
+        return "drainCompletedAt", "the drain ends before it starts"
+    return None
+
+
+def _is_instant(text: str) -> bool:
+    if _INSTANT.fullmatch(text) is None:
+        return False
+    try:
+        datetime.fromisoformat(text[:19])
+    except ValueError:
+        return False
+    return True
+
+
+def _comparable(text: str) -> tuple[str, str]:
+    return text[:19], text[20:-1].ljust(9, "0")
+
+
+def _check_fence(fence: ReleaseFence) -> None:
+    place = "/lastReleaseFence"
+    if len(fence.reservation_id) > LONGEST_ID or not is_printable(fence.reservation_id):
+        raise Malformed(f"{place}/reservationID", f"reservationID must have 1 to {LONGEST_ID} printable characters")
+    if not is_lock_id(fence.topology_lock_id):
+        raise Malformed(f"{place}/topologyLockID", "topologyLockID must be 32 lower-case hex characters")
+    if fence.policy_epoch < 1:
+        raise Malformed(f"{place}/policyEpoch", "policyEpoch must be at least 1")
+    for member, text in (("drainSessionToken", fence.drain_session_token), ("drainChildUID", fence.drain_child_uid)):
+        if text and not is_printable(text):
+            raise Malformed(f"{place}/{member}", f"{member} must be printable ASCII without a space")
+
+
+# ---- writing ----
+
+
+def _record_tree(record: Reservation) -> JsonObject:
+    tree: dict[str, JsonValue] = {
+        "id": record.id,
+        "campaignUID": record.campaign_uid,
+        "planHash": record.plan_hash,
+        "policyUID": record.policy_uid,
+        "policyVersion": record.policy_version,
+        "policyEpoch": record.policy_epoch,
+        "topologyLockID": record.topology_lock_id,
+        "physicalID": record.physical_id,
+        "deviceUID": record.device_uid,
+        "nodeUID": record.node_uid,
+        "childNamespace": record.child_namespace,
+        "childName": record.child_name,
+        "domains": sorted_map(dict(record.domains)),
+        "riskGroups": list(record.risk_groups),
+        "controlRevision": record.control_revision,
+        "childUID": record.child_uid,
+        "state": str(record.state),
+        "drainSessionToken": record.drain_session_token,
+        "drainStartedAt": record.drain_started_at,
+        "drainCompletedAt": record.drain_completed_at,
+    }
+    return ordered(without_empty(tree, keep=("controlRevision",)), names.RESERVATION_MEMBERS)
+
+
+def _fence_tree(fence: ReleaseFence) -> JsonObject:
+    return without_empty(
+        {
+            "reservationID": fence.reservation_id,
+            "policyEpoch": fence.policy_epoch,
+            "topologyLockID": fence.topology_lock_id,
+            "drainSessionToken": fence.drain_session_token,
+            "drainChildUID": fence.drain_child_uid,
+        }
+    )
