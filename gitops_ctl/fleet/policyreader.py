@@ -1,7 +1,6 @@
 """Reads the text of a fleet policy, every bound checked (rollouts.md, section 7.1)."""
 
 from collections.abc import Callable, Iterable
-from types import MappingProxyType
 from typing import Final, TypeVar
 
 from gitops_ctl.core.jsonvalue import JsonValue
@@ -54,8 +53,8 @@ def read_policy(text: str) -> FleetPolicy:
         projected_keys=_projected_keys(reader, required),
         max_concurrent_transfers=reader.number("globalMaxConcurrentTransfers", 1, 100),
         max_unavailable=reader.number("globalMaxUnavailable", 1, 100),
-        domain_transfers=MappingProxyType(transfers),
-        domain_unavailable=MappingProxyType(unavailable),
+        domain_transfers=transfers,
+        domain_unavailable=unavailable,
         health_freshness_s=reader.number("healthFreshnessSeconds", 30, 3600),
         max_campaign_targets=_limit(reader, "maxCampaignTargets", 1, MOST_TARGETS),
         max_active_reservations=_limit(reader, "maxActiveReservations", 1, MOST_RESERVATIONS),

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final
 
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
@@ -43,7 +42,7 @@ class Expression:
 class Selector:
     """All terms hold together; without a term it matches everything."""
 
-    match_labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    match_labels: Mapping[str, str] = field(default_factory=dict)
     expressions: tuple[Expression, ...] = ()
 
     @property
@@ -89,7 +88,7 @@ def selector_of(value: JsonValue, pointer: str = "") -> Selector:
     base = reader.at("matchExpressions")
     reader.end()
     return Selector(
-        match_labels=MappingProxyType(labels),
+        match_labels=labels,
         expressions=tuple(_expression(term, pointer_to(base, index)) for index, term in enumerate(terms)),
     )
 

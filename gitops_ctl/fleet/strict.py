@@ -107,7 +107,7 @@ class _Decoder:
         return self._flaw(f"{text[:_DIGITS]} is no whole number in plain digits")
 
     def integer(self, text: str) -> int | _Flaw:
-        if len(text) <= _DIGITS:
+        if len(text.lstrip("-")) <= _DIGITS:
             return int(text)
         return self._flaw(f"{text[:_DIGITS]}… is too large a number")
 
