@@ -18,13 +18,13 @@ def operational_data(device: dict[str, Any]) -> list[etree._Element]:
         _filesystems(device),
         _hardware(device),
         _apps(device),
-        _app_configuration(device),
     ]
 
 
-def configuration(text: str) -> list[etree._Element]:
-    """The trees below `config` in this text."""
-    return list(etree.fromstring(f"<config>{text}</config>"))
+def configuration(device: dict[str, Any], text: str) -> list[etree._Element]:
+    """The trees of a datastore: those in this text, and the applications."""
+    trees = list(etree.fromstring(f"<config>{text}</config>"))
+    return trees + ([_app_configuration(device)] if any(app["configured"] for app in device["apps"]) else [])
 
 
 class _Tree:

@@ -51,6 +51,8 @@ class Session:
     def serve(self) -> None:
         """Until the client says goodbye or goes."""
         with self._file.change() as device:
+            if device.get("downUntil", 0) > time.time():
+                return
             device["sessions"] = {pid: at for pid, at in device["sessions"].items() if _lives(int(pid))}
             if len(device["sessions"]) >= device["sessionLimit"]:
                 return
@@ -110,10 +112,7 @@ class Session:
         elif name == "get-config":
             store = etree.QName(operation.find(f"{{{NETCONF}}}source")[0]).localname
             device = self._file.read()
-            trees = models.configuration(device[f"{store}Config"])
-            if store == "running":
-                trees += [tree for tree in models.operational_data(device) if "app-hosting-cfg" in tree.tag]
-            self._data(reply, trees, operation, fault)
+            self._data(reply, models.configuration(device, device[f"{store}Config"]), operation, fault)
         elif name == "install-commit" and etree.QName(operation).namespace == INSTALL_RPC:
             self._commit(reply, operation, fault)
         elif name == "close-session":
@@ -152,6 +151,8 @@ class Session:
         etree.SubElement(reply, f"{{{NETCONF}}}ok")
 
     def _fault(self, *places: str) -> dict[str, Any]:
+        if self._file.read().get("downUntil", 0) > time.time():
+            raise _Gone
         fault = self._file.take_fault("netconf", *places) or {}
         kind = fault.get("kind")
         if kind == "drop-before":
