@@ -1,0 +1,267 @@
+"""One pass over one device: its Node, its Leases, its status (rollouts.md, sections 5, 13.6, 15 and 16).
+
+Every write carries the version of what it was planned from.  Order: the guard goes up before anything relies on it, and down only after the
+status says so; a Node is bound before its identity is recorded; a session is acknowledged on a guarded Node only.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from gitops_ctl.core.errors import NotFound
+from gitops_ctl.core.ids import NamespacedName
+from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, text_at
+from gitops_ctl.fleet import names
+from gitops_ctl.fleet.policy import FleetPolicy, matches_fleet
+from gitops_ctl.fleet.trees import moment_at, texts_at
+from gitops_ctl.kube.answers import KindNotServed
+from gitops_ctl.topology import leases
+from gitops_ctl.topology.caches import DEVICE, LEAF, NODE
+from gitops_ctl.topology.condition_plan import Topology
+from gitops_ctl.topology.evidence_plan import freshness_of, seconds_left
+from gitops_ctl.topology.findings import Finding, Reason
+from gitops_ctl.topology.identity_plan import Claim, declaration_problem, node_name_of, rival_problem
+from gitops_ctl.topology.maintenance_plan import (
+    MaintenanceSeen,
+    MaintenanceStep,
+    deletion_problem,
+    is_open,
+    operation_to_read,
+    plan_maintenance,
+)
+from gitops_ctl.topology.node_plan import NodeWanted, is_ours, new_node, node_patch, ownership_problem, projection_of
+from gitops_ctl.topology.ports import Ports
+from gitops_ctl.topology.revision_plan import (
+    Gnoi,
+    Workplace,
+    app_proof,
+    desired_revision,
+    gnoi_condition,
+    network_proof,
+    spec_problem,
+)
+from gitops_ctl.topology.status_plan import Found, status_of, status_patch, told
+from gitops_ctl.topology.taints import MAINTENANCE, has_taint
+from gitops_ctl.topology.workplaces import workplaces_of
+
+FIELD_MANAGER: Final = "gitops-ctl-topology"
+
+
+class DeviceController:
+    """Reconciles CiscoDevices."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    async def reconcile(self, key: NamespacedName) -> float | None:
+        """Bring one device and its Node to what the policy and the evidence say.
+
+        Returns:
+            Seconds until it has to be looked at again, None when only an event can change anything.
+        """
+        ports, policy = self._ports, self._ports.policy()
+        device = ports.caches.devices.cache.get(key)
+        if device is None or policy is None or not ports.caches.usable:
+            return None
+        if ports.caches.versions(key.namespace) is None:
+            return None
+        has_finalizer = names.DEVICE_FINALIZER in list_at(device, "metadata", "finalizers")
+        if text_at(device, "metadata", "deletionTimestamp"):
+            return await self._remove(key, device) if has_finalizer else None
+        if not has_finalizer:
+            if not matches_fleet(policy, texts_at(device, "metadata", "labels")):
+                return None
+            device = await self._protected(device)
+        return await _Pass(ports, policy, key, device).run()
+
+    async def _protected(self, device: JsonObject) -> JsonObject:
+        """With our finalizer, before anything of the device is made."""
+        finalizers = [*list_at(device, "metadata", "finalizers"), names.DEVICE_FINALIZER]
+        self._ports.require()
+        return await self._ports.client.patch_merge(
+            _path(device), {"metadata": {**_versions(device), "finalizers": finalizers}}, manager=FIELD_MANAGER
+        )
+
+    async def _remove(self, key: NamespacedName, device: JsonObject) -> float | None:
+        ports = self._ports
+        if why := deletion_problem(device):
+            ports.emit(device, "Warning", "DeletionBlocked", why)
+            return ports.options.resync_s
+        ports.require()
+        name = node_name_of(device)
+        node = await ports.client.find(NODE.path("", name))
+        if node is not None and is_ours(device, node):
+            await ports.client.delete(NODE.path("", name), uid=text_at(node, "metadata", "uid"))
+        await leases.remove(ports, key)
+        finalizers = [one for one in list_at(device, "metadata", "finalizers") if one != names.DEVICE_FINALIZER]
+        try:
+            await ports.client.patch_merge(
+                _path(device), {"metadata": {**_versions(device), "finalizers": finalizers}}, manager=FIELD_MANAGER
+            )
+        except KindNotServed:
+            raise
+        except NotFound:
+            return None
+        return None
+
+
+class _Pass:
+    """What one pass knows of one device that stays."""
+
+    def __init__(self, ports: Ports, policy: FleetPolicy, key: NamespacedName, device: JsonObject) -> None:
+        self._ports, self._policy, self._key, self._device = ports, policy, key, device
+        self._now: datetime = ports.clock.wall()
+        self._planes = workplaces_of(ports, policy, key.namespace)
+
+    async def run(self) -> float | None:
+        client, device = self._ports.client, self._device
+        name = node_name_of(device)
+        # A Node that lost its label, or was never ours, is not in the cache.
+        node = self._ports.caches.nodes.cache.get(NamespacedName("", name)) or await client.find(NODE.path("", name))
+        operation = operation_to_read(device, self._lease())
+        leaf = await client.find(LEAF.path(operation.namespace, operation.name)) if operation is not None else None
+        topology = self._judge(node)
+        step = self._maintenance(topology, leaf)
+        node = await self._write_node(topology, step)
+        if topology.identity is None and node is not None:
+            await leases.ensure(self._ports, self._policy, device, node)
+        topology = self._judge(node)
+        step = self._maintenance(topology, leaf)
+        status = status_of(self._found(topology, step))
+        await self._write_status(status)
+        return self._again(status)
+
+    # -- judging ---------------------------------------------------------------------------------------------------
+
+    def _judge(self, node: JsonObject | None) -> Topology:
+        device = self._device
+        projection, problem = projection_of(device, self._policy)
+        stored = object_at(device, "status", "topologyProjection")
+        is_current = projection is not None and text_at(stored, "effectiveLabelHash") == projection.hash
+        return Topology(
+            device=device,
+            node=node,
+            identity=self._identity_problem(node),
+            problem=problem,
+            projection=projection,
+            projected_at=moment_at(stored, "lastSuccessfulTime") if is_current else None,
+        )
+
+    def _identity_problem(self, node: JsonObject | None) -> Finding | None:
+        device, claim = self._device, Claim.of(self._device)
+        if claim.is_retired or not matches_fleet(self._policy, texts_at(device, "metadata", "labels")):
+            why = "the device is retired" if claim.is_retired else "the selector of the fleet policy does not match"
+            return Finding(Reason.OUTSIDE_FLEET, f"{why}, so the device is in no fleet and its Node stays guarded")
+        return (
+            declaration_problem(device)
+            or rival_problem(claim, self._ports.caches.rivals(claim))
+            or ownership_problem(device, node, is_others=self._is_others(node))
+        )
+
+    def _is_others(self, node: JsonObject | None) -> bool:
+        annotations = texts_at(node or {}, "metadata", "annotations")
+        other = NamespacedName(annotations.get(names.DEVICE_NAMESPACE, ""), annotations.get(names.DEVICE_NAME, ""))
+        return other != self._key and self._ports.caches.is_device(other, annotations.get(names.DEVICE_UID, ""))
+
+    def _lease(self) -> JsonObject | None:
+        found = self._ports.caches.leases_of(self._key, purpose=names.LEASE_MUTATION)
+        return found[0] if found else None
+
+    def _maintenance(self, topology: Topology, leaf: JsonObject | None) -> MaintenanceStep:
+        node = topology.node or {}
+        return plan_maintenance(
+            MaintenanceSeen(
+                device=self._device,
+                node_name=text_at(node, "metadata", "name"),
+                node_uid=text_at(node, "metadata", "uid"),
+                guarded=topology.is_identified and has_taint(node, MAINTENANCE),
+                lease=self._lease(),
+                leaf=leaf,
+                now=self._now,
+            )
+        )
+
+    def _found(self, topology: Topology, step: MaintenanceStep) -> Found:
+        device = self._device
+        versions = self._ports.caches.versions(self._key.namespace) or {}
+        app, network = self._planes
+        node_proof = app_proof(device, topology.node, app, desired=self._desired(app), now=self._now)
+        proof = network_proof(device, network, desired=self._desired(network), now=self._now)
+        gnoi = Gnoi(device=device, spec_problem=spec_problem(device), versions=versions, proof=proof)
+        return Found(
+            topology=topology,
+            maintenance=step,
+            gnoi=gnoi_condition(gnoi),
+            app=node_proof,
+            network=proof,
+            now=self._now,
+            freshness_s=self._freshness_s,
+        )
+
+    def _desired(self, plane: Workplace) -> str:
+        versions = self._ports.caches.versions(self._key.namespace) or {}
+        return desired_revision(self._device, digest=plane.digest, versions=versions)
+
+    @property
+    def _freshness_s(self) -> int:
+        asked, policy_s = self._ports.caches.asked(), self._policy.health_freshness_s
+        return freshness_of(self._device, policy_s=policy_s, campaigns=asked)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    async def _write_node(self, topology: Topology, step: MaintenanceStep) -> JsonObject | None:
+        """The Node as it is after this; one that is not ours stays as it is."""
+        client, device, node = self._ports.client, self._device, topology.node
+        app, network = (plane.worker() for plane in self._planes)
+        if node is None:
+            if topology.identity is not None or topology.projection is None:
+                return None
+            self._ports.require()
+            made = new_node(device, topology.projection, app=app, network=network)
+            node = await client.create(NODE.path(), made, manager=FIELD_MANAGER)
+        elif topology.identity is not None and not is_ours(device, node):
+            return node
+        wanted = NodeWanted(
+            projection=topology.projection if topology.identity is None else None,
+            app=app,
+            network=network,
+            guard=bool(topology.guard_problem()[1]),
+            # It goes only after the session is settled in the status.
+            maintenance=step.guard or is_open(object_at(device, "status", "maintenanceSession")),
+        )
+        patch = node_patch(device, node, wanted)
+        if patch is None:
+            return node
+        self._ports.require()
+        return await client.patch_merge(NODE.path("", node_name_of(device)), patch, manager=FIELD_MANAGER)
+
+    async def _write_status(self, status: JsonObject) -> None:
+        patch = status_patch(self._device, status)
+        if patch is None:
+            return
+        self._ports.require()
+        await self._ports.client.patch_merge(_path(self._device), patch, manager=FIELD_MANAGER, subresource="status")
+        for kind, (word, reason, message) in told(object_at(self._device, "status"), status).items():
+            is_bad = (word == "True") is (kind in (names.TOPOLOGY_INCOMPLETE, names.TOPOLOGY_CONFLICT))
+            if is_bad or kind in (names.TOPOLOGY_READY, names.MAINTENANCE_READY):
+                self._ports.emit(self._device, "Warning" if is_bad else "Normal", reason, message)
+
+    def _again(self, status: JsonObject) -> float | None:
+        """Soon while something is not ready; else when the evidence is due."""
+        settled = {
+            text_at(one, "type")
+            for one in list_at(status, "conditions")
+            if isinstance(one, dict) and text_at(one, "status") == "True"
+        }
+        if not {*names.REQUIRED_CONDITIONS, names.MAINTENANCE_READY} <= settled:
+            return self._ports.options.resync_s
+        health = object_at(status, "healthObservation")
+        left_s = seconds_left(health, now=self._now, freshness_s=self._freshness_s)
+        return left_s or None  # due, and nothing new was seen: the next heartbeat wakes it
+
+
+def _path(device: JsonObject) -> str:
+    return DEVICE.path(text_at(device, "metadata", "namespace"), text_at(device, "metadata", "name"))
+
+
+def _versions(device: JsonObject) -> dict[str, str]:
+    return {name: text_at(device, "metadata", name) for name in ("uid", "resourceVersion")}

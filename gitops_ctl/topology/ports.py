@@ -1,0 +1,32 @@
+"""What the controllers of the room share."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from gitops_ctl.core.clock import Clock
+from gitops_ctl.fleet.policy import FleetPolicy
+from gitops_ctl.kube.events import Emit
+from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.topology.caches import Caches
+from gitops_ctl.topology.options import Options
+
+Bind = Callable[[str, str], Awaitable[FleetPolicy]]
+"""Validates the policy in the ConfigMap of that namespace and name, and binds it to its ledger (rollouts.md, section 7.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """One room's things.
+
+    Attributes:
+        policy: the policy in force, None while there is none that can be used.
+        require: raises when this process may not write; asked before the first write of a pass.
+    """
+
+    client: KubeClient
+    caches: Caches
+    clock: Clock
+    emit: Emit
+    policy: Callable[[], FleetPolicy | None]
+    require: Callable[[], None]
+    options: Options
