@@ -1,12 +1,11 @@
 """Findings in the forms that people, scripts, code scanning and GitHub's annotations read."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TextIO
 
 from gitops_ctl import __version__
-from gitops_ctl.cli.output import API_VERSION, clean
+from gitops_ctl.cli.output import API_VERSION, clean, json_text
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.problem import Problem
 
@@ -68,7 +67,7 @@ def _as_json(findings: Findings) -> str:
         "serverOnly": list(findings.server_only),
         "problems": [_problem_tree(problem) for problem in findings.problems],
     }
-    return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+    return json_text(tree)
 
 
 def _problem_tree(problem: Problem) -> JsonObject:
@@ -93,7 +92,7 @@ def _as_sarif(findings: Findings) -> str:
     driver = {"name": "gitops-ctl", "version": __version__, "rules": rules}
     run = {"tool": {"driver": driver}, "results": [_sarif_result(problem) for problem in findings.problems]}
     tree = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
-    return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+    return json_text(tree)
 
 
 def _sarif_result(problem: Problem) -> JsonObject:
@@ -125,7 +124,7 @@ def _annotation(problem: Problem) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return clean(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

@@ -92,16 +92,40 @@ def write_result(result: Result, *, form: Format, stream: TextIO | None = None) 
     match form:
         case Format.JSON:
             tree = {"apiVersion": API_VERSION, "kind": result.kind, **result.data}
-            out.write(json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
+            out.write(json_text(tree))
         case Format.YAML:
-            import yaml  # noqa: PLC0415 - only this form needs it
-
-            tree = {"apiVersion": API_VERSION, "kind": result.kind, **result.data}
-            out.write(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
+            out.write(_yaml_text({"apiVersion": API_VERSION, "kind": result.kind, **result.data}))
         case Format.NAME:
             out.writelines(f"{name}\n" for name in result.names)
         case Format.TABLE | Format.WIDE:
             out.write(table_text(result.table, wide=form is Format.WIDE, width=_width(out)))
+
+
+def json_text(tree: object) -> str:
+    """A tree of plain values as indented JSON.  What is not printable is escaped, also where JSON itself would not ask for it: people read it too."""
+    text = json.dumps(tree, indent=2, ensure_ascii=False)
+    if not _is_readable(text):
+        text = "\n".join(map(_escaped, text.split("\n")))
+    return f"{text}\n"
+
+
+def _yaml_text(tree: object) -> str:
+    import yaml  # noqa: PLC0415 - only this form needs it
+
+    text: str = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True)
+    return text if _is_readable(text) else str(yaml.safe_dump(tree, sort_keys=False, allow_unicode=False))
+
+
+def _is_readable(text: str) -> bool:
+    return text.replace("\n", "").isprintable()
+
+
+def _escaped(line: str) -> str:
+    if line.isprintable():
+        return line
+    # JSON itself leaves DEL as it is.
+    escapes = {ord(mark): json.dumps(mark)[1:-1] for mark in set(line) if not mark.isprintable()}
+    return line.translate({**escapes, 0x7F: "\\u007f"})
 
 
 def table_text(table: Table, *, wide: bool, width: int | None) -> str:

@@ -4,11 +4,12 @@
 Symlinks, submodules and odd names are reported, never followed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.foldedname import folded
 from gitops_ctl.documents.ignore import IGNORE_FILE, IgnoreRules
 from gitops_ctl.documents.problem import Problem, Severity
 
@@ -94,7 +95,31 @@ def select(entries: Iterable[EntryT], *, path: str, ignores: Sequence[IgnoreRule
             problems.append(problem)
         elif is_document_name(entry.path):
             files.append(entry)
-    return Selection(tuple(files), tuple(hidden), tuple(problems))
+    return Selection(tuple(files), tuple(hidden), (*problems, *_lookalikes(entry.path for entry in files)))
+
+
+def _lookalikes(paths: Iterable[str]) -> Iterator[Problem]:
+    """A warning at each file that some checkout takes for another one, or has in the folder of another one.
+
+    Who may write in one of two such folders would write in both, in the eyes of whoever reads that checkout.
+    """
+    first: dict[str, str] = {}
+    known = {"": ("", "")}  # the folded form of a folder, and what it or a folder above is taken for
+    for path in paths:
+        missing = [path]
+        while (folder := missing[-1].rpartition("/")[0]) not in known:
+            missing.append(folder)
+        for part in reversed(missing):
+            above, _, name = part.rpartition("/")
+            form, twin = known[above]
+            form = f"{form}/{folded(name)}"
+            other = first.setdefault(form, part)
+            known[part] = (form, twin or (other if other != part else ""))
+        twin = known[path][1]
+        if twin:
+            message = f"some file systems take {path!r} for {twin!r}, or for a file in it"
+            hint = "give one of the two another name"
+            yield Problem(ErrorCode.PATH_REFUSED, message, path, severity="warning", hint=hint)
 
 
 def _is_skipped(file: str, *, below: str) -> bool:

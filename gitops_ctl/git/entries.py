@@ -4,8 +4,8 @@ Rules (gitops.md, sections 2.4 and 3.4; faults X12 and X14):
   * Only the five modes that Git writes; no entry twice, also not once as file and once as folder; Git's order.
   * No name that some file system takes for `.git`, for a parent folder, or for a path of several parts.  A name is refused
     for what it could become in any checkout, although this product makes none.
-  * A name that is not UTF-8, or holds control characters, is legal in Git; it is shown with `\xNN` escapes.  That is
-    unambiguous, because a backslash in a name is refused.
+  * A name that is not UTF-8, or holds control characters, is legal in Git; it is shown with `\xNN` and `\uNNNN` escapes, so that no
+    message can move a cursor or turn the direction of a line.  That is unambiguous, because a backslash in a name is refused.
 
 Checks run over whole trees at a time, in C: judging a long history reads far more entries than it reports.
 """
@@ -35,6 +35,8 @@ _RESERVED: Final = frozenset((b".", b".."))
 _DOT_GIT: Final = re.compile(r"(?i)(?:\.git|git~\d+)[ .]*(?::.*)?")
 _IGNORED_BY_HFS: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _CONTROL: Final = re.compile(r"[\0-\x1f\x7f]")
+_MISLEADING: Final = re.compile("[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters of the second block, marks of direction, and ends of lines.  Bytes that are no UTF-8 have the short escape."""
 _MODES: Final = {b"40000": DIRECTORY, b"100644": FILE, b"100755": EXECUTABLE, b"120000": SYMLINK, b"160000": GITLINK}
 
 
@@ -101,7 +103,10 @@ def to_entry(raw: RawEntry) -> TreeEntry:
 def to_name(name: bytes) -> str:
     """The readable form of a file name."""
     text = name.decode("utf-8", "backslashreplace")
-    return text if text.isprintable() else _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    if text.isprintable():
+        return text
+    readable = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _MISLEADING.sub(lambda found: f"\\u{ord(found[0]):04x}", readable)
 
 
 def _require_plain(object_id: str, name: bytes) -> None:

@@ -5,28 +5,19 @@ Whoever commits there would sign another person's text as the policy, so such a 
 folder which only looks like the policy's.
 """
 
-import re
 from functools import lru_cache
-from typing import Final
-from unicodedata import normalize
 
-_IGNORED: Final = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-"""Characters that HFS+ leaves out of names, and others that nobody sees."""
+from gitops_ctl.core.foldedname import folded
 
 
 def is_lookalike(path: str, *, of: str) -> bool:
     """Whether the path is not `of`, and the same, or inside one of its folders, where case and invisible marks do not count."""
-    for one, other, folded in zip(path.split("/"), of.split("/"), _folded(of), strict=False):
+    for one, other, same in zip(path.split("/"), of.split("/"), _folded(of), strict=False):
         if one != other:
-            return _fold(one) == folded
+            return folded(one) == same
     return False
 
 
 @lru_cache(maxsize=64)
 def _folded(path: str) -> tuple[str, ...]:
-    return tuple(map(_fold, path.split("/")))
-
-
-def _fold(name: str) -> str:
-    visible = name if name.isascii() else normalize("NFKC", _IGNORED.sub("", name))
-    return visible.casefold().rstrip(" .")
+    return tuple(map(folded, path.split("/")))

@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+import yaml
 
 from gitops_ctl.cli.output import Format, Result, Table, is_coloured, table_text, write_result
 
@@ -35,6 +36,17 @@ def test_json_carries_version_and_kind_and_keeps_the_text() -> None:
         "items": [{"name": "site-a", "note": "ü"}],
     }
     assert "ü" in text
+
+
+@pytest.mark.parametrize("mark", ["\x85", "\x9b", "\x7f", "\u202e", "\u2028", "\U000e0001"], ids=ascii)
+@pytest.mark.parametrize("form", [Format.JSON, Format.YAML])
+def test_no_form_for_programs_has_a_mark_that_moves_a_cursor_or_turns_a_line(mark: str, form: Format) -> None:
+    stream = io.StringIO()
+    write_result(Result("Things", {"note": f"ü{mark}x"}, TABLE), form=form, stream=stream)
+    text = stream.getvalue()
+    assert text.replace("\n", "").isprintable()
+    read = json.loads(text) if form is Format.JSON else yaml.safe_load(text)
+    assert read["note"] == f"ü{mark}x"
 
 
 def test_yaml_says_the_same_as_json() -> None:

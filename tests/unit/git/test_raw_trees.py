@@ -97,3 +97,24 @@ def test_a_truncated_tree_is_refused():
 def test_names_that_are_not_text_are_shown_with_escapes():
     names = [entry.name for entry in entries_of((FILE, b"a\x1bb", BLOB), (FILE, b"\xff", BLOB))]
     assert names == ["a\\x1bb", "\\xff"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\x85b", "a\\u0085b"),
+        ("a\x9b31mb", "a\\u009b31mb"),
+        ("gpj.\u202elmay", "gpj.\\u202elmay"),
+        ("a\u2066b\u2069", "a\\u2066b\\u2069"),
+        ("a\u2028b", "a\\u2028b"),
+        ("r\u00e4ck\u00a0\u200d", "r\u00e4ck\u00a0\u200d"),
+    ],
+    ids=["next line", "escape of eight bits", "right to left", "isolate", "line separator", "letters and joiners"],
+)
+def test_names_that_would_move_a_cursor_or_turn_a_line_are_shown_with_escapes(name, shown):
+    assert [entry.name for entry in entries_of((FILE, name.encode(), BLOB))] == [shown]
+
+
+def test_two_names_are_never_shown_alike():
+    names = [entry.name for entry in entries_of((FILE, b"a\x85", BLOB), (FILE, "a\x85".encode(), BLOB))]
+    assert len(set(names)) == 2

@@ -21,6 +21,7 @@ LOOKALIKES = [
     ".gitops-ct\u217c/trust.yaml",
     ".Gitops-Ctl/consents/agreed.yaml",
     ".GITOPS-CTL",
+    ".gitops-ctl\\u202e/trust.yaml",
 ]
 OTHERS = [POLICY_PATH, ".gitops-ctl/consents/agreed.yaml", ".gitops-ctl2/trust.yaml", "x/.GITOPS-CTL/trust.yaml"]
 
