@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from gitops_ctl.api.names import GROUP
+from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import GroupKind
 from gitops_ctl.documents.loader import Document
@@ -24,9 +26,16 @@ def register() -> None:
 
 def _policy(document: Document) -> Iterator[Flaw]:
     # Cryptography and models come in with the first trust policy, not with every changed file.
+    from gitops_ctl.trust.lockout import HINT, lockout  # noqa: PLC0415
     from gitops_ctl.trust.policy import load_policy  # noqa: PLC0415
 
     try:
-        load_policy(document.text, path=document.file)
+        policy = load_policy(document.text, path=document.file)
     except Refused as error:
         yield Flaw(error.code, error.message, hint=error.hint)
+        return
+    why = lockout(policy, now=SystemClock().wall())
+    if why:
+        yield Flaw(
+            ErrorCode.RULE, f"nobody could change the policy any more: {why}", "/rules", HINT, severity="warning"
+        )

@@ -11,9 +11,11 @@ from gitops_ctl.cli.firstpolicy import NamedKey, first_policy, key_from_git, rea
 from gitops_ctl.cli.history import open_checkout
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
 from gitops_ctl.cli.trusttest import test
+from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.trust.lockout import HINT, lockout
 from gitops_ctl.trust.policy import TrustPolicy, load_policy
 
 _directory = click.option(
@@ -74,13 +76,16 @@ def show(revision: str | None, policy_path: str, directory: Path, output: Format
         click.echo(
             f"root commit:    {commit}\npolicy digest:  {policy.digest}\nkey set digest: {policy.key_set_digest}\n"
         )
-    write_result(_shown(policy, commit=commit), form=output)
+    why = lockout(policy, now=SystemClock().wall())
+    write_result(_shown(policy, commit=commit, lockout=why), form=output)
+    if why:
+        click.echo(f"warning: nobody could change the policy any more: {why}; {HINT}", err=True)
 
 
 trust.add_command(test)
 
 
-def _shown(policy: TrustPolicy, *, commit: str) -> Result:
+def _shown(policy: TrustPolicy, *, commit: str, lockout: str) -> Result:
     people: list[JsonObject] = [
         {
             "name": person.name,
@@ -105,6 +110,7 @@ def _shown(policy: TrustPolicy, *, commit: str) -> Result:
         "otherKeys": others,
         "roles": {role: sorted(members) for role, members in policy.roles.items()},
         "rules": [str(rule) for rule in policy.rules],
+        "lockout": lockout,
     }
     return Result("TrustPolicyView", data, Table(("WHO", "ROLES", "FINGERPRINTS"), rows), tuple(policy.people))
 

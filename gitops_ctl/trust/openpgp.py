@@ -16,7 +16,7 @@ from pysequoia.packet import PacketPile, SignatureType, Tag
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.trust.keys import KeyRing, OpenPgpKey, TrustedKey
-from gitops_ctl.trust.signature import FUTURE_TOLERANCE, SignatureRefused, Signer, dearmor, require_valid_at
+from gitops_ctl.trust.signature import FUTURE_TOLERANCE, SIGN_AGAIN, SignatureRefused, Signer, dearmor, require_valid_at
 from gitops_ctl.trust.sshkey import MIN_RSA_BITS
 
 _RSA = (1, 3)
@@ -281,6 +281,7 @@ def _require_alive(key: OpenPgpKey, *, used: str, at: datetime) -> None:
                 f"the commit was first seen at {to_rfc3339(at)}",
                 code=ErrorCode.UNKNOWN_SIGNER,
                 key_seen=seen,
+                hint=SIGN_AGAIN,
             )
 
 

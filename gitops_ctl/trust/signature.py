@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Final, Protocol
 
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.codes import ErrorCode
@@ -148,6 +148,12 @@ def _crc_of(byte: int) -> int:
 _CRC_TABLE = tuple(_crc_of(byte) for byte in range(256))
 
 
+SIGN_AGAIN: Final = (
+    "a commit keeps the moment at which it was first seen, also when that clock was wrong; with a key that is valid now, "
+    "sign it again (git commit --amend -S): it is a new commit, and first seen anew"
+)
+
+
 def require_valid_at(key: TrustedKey, *, at: datetime, seen: str) -> None:
     """Refuse a key outside the limits that the policy sets for it.
 
@@ -164,6 +170,7 @@ def require_valid_at(key: TrustedKey, *, at: datetime, seen: str) -> None:
         f"key {seen} of {key.owner} {limit}; the commit was first seen at {to_rfc3339(at)}",
         code=ErrorCode.UNKNOWN_SIGNER,
         key_seen=seen,
+        hint=SIGN_AGAIN,
     )
 
 

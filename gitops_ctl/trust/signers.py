@@ -86,6 +86,7 @@ def _require_not_revoked(
             f"the trust policy distrusts the key of {signer.key.owner} from {since} on",
             code=ErrorCode.REVOKED_SIGNER,
             commit=found.id,
+            hint="" if entry.time is None else f"it was first seen at {to_rfc3339(at)}; sign it again with another key",
             where=_where(signer),
         )
 

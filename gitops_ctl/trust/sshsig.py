@@ -11,7 +11,7 @@ from datetime import datetime
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.trust.keys import KeyRing, TrustedKey
-from gitops_ctl.trust.signature import SignatureRefused, Signer, dearmor, require_valid_at
+from gitops_ctl.trust.signature import SIGN_AGAIN, SignatureRefused, Signer, dearmor, require_valid_at
 from gitops_ctl.trust.sshcert import SshCertificate, is_certificate, parse_certificate
 from gitops_ctl.trust.sshkey import (
     USER_PRESENT,
@@ -125,8 +125,8 @@ def _entry_for_key(blob: bytes, *, keys: KeyRing) -> tuple[SshKey, TrustedKey]:
 def _entry_for_certificate(certificate: SshCertificate, *, keys: KeyRing, at: datetime) -> TrustedKey:
     seen = f"{certificate.key.type} {certificate.key.fingerprint} (certificate {certificate.key_id!r})"
 
-    def refused(text: str, code: ErrorCode = ErrorCode.UNKNOWN_SIGNER) -> SignatureRefused:
-        return SignatureRefused(f"{text}; key {seen}", code=code, key_seen=seen)
+    def refused(text: str, code: ErrorCode = ErrorCode.UNKNOWN_SIGNER, *, hint: str = "") -> SignatureRefused:
+        return SignatureRefused(f"{text}; key {seen}", code=code, key_seen=seen, hint=hint)
 
     entries = keys.authorities.get(certificate.authority.blob, ())
     if not entries:
@@ -136,9 +136,9 @@ def _entry_for_certificate(certificate: SshCertificate, *, keys: KeyRing, at: da
     for option in certificate.unknown_options:
         raise refused(f"the certificate has the critical option {option!r}, which is unknown here")
     if certificate.valid_after is not None and at < certificate.valid_after:
-        raise refused(f"the certificate is valid only from {to_rfc3339(certificate.valid_after)}")
+        raise refused(f"the certificate is valid only from {to_rfc3339(certificate.valid_after)}", hint=SIGN_AGAIN)
     if certificate.valid_before is not None and at >= certificate.valid_before:
-        raise refused(f"the certificate was valid only until {to_rfc3339(certificate.valid_before)}")
+        raise refused(f"the certificate was valid only until {to_rfc3339(certificate.valid_before)}", hint=SIGN_AGAIN)
     found = [entry for entry in entries if set(entry.principals) & set(certificate.principals)]
     if len({entry.owner for entry in found}) != 1:
         named = ", ".join(certificate.principals[:5]) or "none"

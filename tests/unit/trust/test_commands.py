@@ -136,6 +136,7 @@ def test_verify_with_commit_time_reads_old_history_as_git_does(tmp_path: Path, t
 def test_trust_show_prints_what_an_operator_pins_and_who_may_sign(story: Story, team: Team, capsys) -> None:
     found = _json(capsys, "trust", "show", "-C", str(story.repo.path))
     assert found["root"] == {"commit": story.root.commit, "policyDigest": story.root.policy_digest}
+    assert found["lockout"] == ""
     assert found["people"][0] == {
         "name": "ann",
         "kubernetesUser": "gitops-ctl:ann",
@@ -146,6 +147,13 @@ def test_trust_show_prints_what_an_operator_pins_and_who_may_sign(story: Story, 
     text = capsys.readouterr().out
     assert story.root.policy_digest in text
     assert team["bob"].fingerprint in text
+
+
+def test_trust_show_warns_of_a_policy_that_nobody_could_change(tmp_path: Path, team: Team, capsys) -> None:
+    revoked = [{"fingerprint": team["adm"].fingerprint, "from": "2026-01-01T00:00:00Z"}]
+    story = Story.begin(tmp_path / "locked", team.policy(revoked=revoked))
+    assert run(["trust", "show", "-C", str(story.repo.path)]) == 0
+    assert "warning: nobody could change the policy any more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

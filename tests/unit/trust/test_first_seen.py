@@ -103,3 +103,19 @@ def test_a_tip_that_is_no_readable_commit_spoils_no_later_pass(story: Story, tea
     assert story.judge(broken).verdict == "MalformedObject"
     tip = story.repo.commit({A: config_map("a")}, signer=team["ann"])
     assert story.judge(tip).accepted == tip
+
+
+def test_a_commit_that_a_clock_saw_far_in_the_future_is_accepted_once_it_is_signed_again(
+    tmp_path: Path, team: Team
+) -> None:
+    story = _limited(tmp_path, team, validUntil=to_rfc3339(NOW + timedelta(days=30)))
+    root = story.repo.git("rev-parse", "HEAD").strip()
+    tip = story.repo.commit({A: config_map("a")}, signer=team["ann"])
+    story.first_seen = story.first_seen.observed(tip, at=NOW + timedelta(days=400))
+    refused = story.judge().refused
+    assert refused is not None
+    assert (refused.reason, "sign it again" in refused.hint) == ("UnknownSigner", True)
+    story.repo.git("reset", "--quiet", "--hard", root)
+    again = story.repo.commit({A: config_map("a")}, signer=team["ann"], date=NOW - timedelta(seconds=1))
+    assert again != tip
+    assert story.judge().accepted == again
