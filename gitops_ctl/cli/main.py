@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "suspend": ("gitops_ctl.cli.control:suspend", "Stop a source or sync from changing anything."),
     "trust": ("gitops_ctl.cli.trust:trust", "Write, show and try a trust policy."),
     "up": ("gitops_ctl.cli.up:up", "Start a Kubernetes control plane on this machine."),
-    "verify": ("gitops_ctl.cli.verify:verify", "Judge the commits of a checkout by its trust policy."),
+    "verify": ("gitops_ctl.cli.verify:verify", "Judge the commits of a checkout, or recompute published hashes."),
     "version": ("gitops_ctl.cli.version:version", "Print the version."),
     "worker": ("gitops_ctl.cli.worker:worker", "Run a process that holds the credentials of what it changes."),
 }

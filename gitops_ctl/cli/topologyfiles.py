@@ -23,18 +23,22 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def objects_in(path: Path, *, kind: str) -> tuple[JsonObject, ...]:
-    """The objects of a file: one, a List of them, or several documents.
+def objects_in(path: Path, *, kind: str = "") -> tuple[JsonObject, ...]:
+    """The objects of a file: one, a List of them, or several documents; of any kind when none is named.
 
     Raises:
         Refused: the file is not what kubectl writes, or holds another kind (USAGE); the message says the place in it.
     """
     found = tuple(item for document in _documents(path, kind) for item in _flattened(document))
     for item in found:
-        if text_at(item, "kind") != kind:
-            raise _refused(path, kind, f"it holds {text_at(item, 'kind') or 'something that is no object'}, not {kind}")
+        if not text_at(item, "kind") or (kind and text_at(item, "kind") != kind):
+            raise _refused(
+                path,
+                kind,
+                f"it holds {text_at(item, 'kind') or 'something that is no object'}, not {kind or 'objects'}",
+            )
         if not text_at(item, "metadata", "name"):
-            raise _refused(path, kind, f"it holds a {kind} without a name")
+            raise _refused(path, kind, f"it holds a {text_at(item, 'kind')} without a name")
     return found
 
 
@@ -71,9 +75,12 @@ def _flattened(tree: JsonObject) -> Iterator[JsonObject]:
 
 
 def _refused(path: Path, kind: str, why: str, *, line: int = 0) -> Refused:
-    hint = f"give it what `kubectl get {_PLURALS[kind]} -o yaml` writes"
+    hint = f"give it what `kubectl get {_PLURALS[kind]} -o yaml` writes" if kind else "give it what kubectl writes"
     return Refused(
-        f"the file for {kind}s cannot be used: {why}", code=ErrorCode.USAGE, subject=_place(path, line), hint=hint
+        f"the file for {kind or 'object'}s cannot be used: {why}",
+        code=ErrorCode.USAGE,
+        subject=_place(path, line),
+        hint=hint,
     )
 
 
@@ -82,11 +89,14 @@ def _place(path: Path, line: int) -> str:
 
 
 _PLURALS = {
+    "CiscoDevice": "ciscodevices --all-namespaces",
     "ClusterQueue": "clusterqueues",
     "LocalQueue": "localqueues --all-namespaces",
     "Node": "nodes",
     "NodeFeature": "nodefeatures --all-namespaces",
+    "IOSXESoftwareUpgrade": "iosxesoftwareupgrades --all-namespaces",
     "ResourceFlavor": "resourceflavors",
+    "Secret": "secrets",
     "Topology": "topologies",
     "TopologySource": "topologysources",
     "Workload": "workloads --all-namespaces",

@@ -1,4 +1,8 @@
-"""`gitops-ctl verify`: who made each commit of a checkout, which changes it makes, by which rule, or why not; offline."""
+"""`gitops-ctl verify`: what a commit may do, and whether published hashes are those of what they are published with.
+
+`verify [RANGE]` is short for `verify commits [RANGE]`: who made each commit of a checkout, which changes it makes, by which rule, or why
+not; offline.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -7,8 +11,10 @@ from pathlib import Path
 import click
 
 from gitops_ctl.api.names import POLICY_PATH
+from gitops_ctl.cli.defaultgroup import DefaultGroup
 from gitops_ctl.cli.history import Checkout, RangeText, open_checkout
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
+from gitops_ctl.cli.verifyplan import plan
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.trust.chain import RangeRequest, VerdictCache
@@ -18,7 +24,22 @@ from gitops_ctl.trust.survey import CommitReport, survey
 EXIT_REFUSED = 1
 
 
-@click.command()
+class _Verifications(DefaultGroup):
+    default = "commits"
+
+
+@click.group(cls=_Verifications)
+def verify() -> None:
+    """Judge the commits of a checkout by its trust policy, or recompute published hashes.
+
+    `verify [RANGE]` is short for `verify commits [RANGE]`.
+    """
+
+
+verify.add_command(plan)
+
+
+@verify.command()
 @click.argument("range_text", metavar="[RANGE]", required=False)
 @click.option("--root", metavar="COMMIT", help="Commit that is trusted; default: the first one with a trust policy.")
 @click.option("--policy-path", default=POLICY_PATH, show_default=True, help="Where the trust policy lies.")
@@ -29,7 +50,7 @@ EXIT_REFUSED = 1
     "-C", "directory", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Folder of the checkout."
 )
 @output_option
-def verify(
+def commits(
     range_text: str | None, root: str | None, policy_path: str, commit_time: bool, directory: Path, output: Format
 ) -> int:
     """Judge the commits of RANGE (`A..B`, or `B` alone; default: from the upstream branch to HEAD) by the trust policy.

@@ -183,10 +183,10 @@ def campaign_of(given: FreezeInput, plan: Plan) -> Campaign:
 
 
 def _looked(given: FreezeInput, device: Device) -> Looked:
-    return Looked(device, given.nodes.get(device.node_name), _history_is_lost(given.leaves, device))
+    return Looked(device, given.nodes.get(device.node_name), history_is_lost(given.leaves, device))
 
 
-def _history_is_lost(leaves: Sequence[Leaf], device: Device) -> bool:
+def history_is_lost(leaves: Sequence[Leaf], device: Device) -> bool:
     """Whether an open leaf of the device says so, also where the present worker has begun a new journal."""
     return any(
         leaf.device_name == device.name

@@ -69,7 +69,7 @@ def policy_map(**changed):
     }
 
 
-def policy_record(**changed):
+def policy_record(*, version="900", **changed):
     """The policy as the planner gets it."""
     tree = policy_map(**changed)
     meta = tree["metadata"]
@@ -78,7 +78,7 @@ def policy_record(**changed):
         meta["name"],
         meta["namespace"],
         meta["uid"],
-        meta["resourceVersion"],
+        version,
         "ledger-uid",
     )
 
