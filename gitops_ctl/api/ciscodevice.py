@@ -178,7 +178,6 @@ class CiscoDevice(Part):
             ),
             condition_column("Message", "TopologyReady", "message", priority=1),
         ),
-        categories=("gitops", "cisco"),
     )
 
     @rule(

@@ -6,6 +6,7 @@ differ from what the controller wrote and cause another write.
 """
 
 from collections.abc import Mapping
+from functools import cache
 
 import jsonschema_rs
 
@@ -87,8 +88,7 @@ def structural_schema(model: type[Model]) -> dict[str, JsonValue]:
         NotStructural: see `crd_of`.
     """
     kind = kind_of(model)
-    _require_one_form(model)
-    source = model.model_json_schema(by_alias=True)
+    source = _source(model)
     whole = inlined(source, source)
     properties = dict(object_at(whole, "properties"))
     _require_bounds({name: node for name, node in properties.items() if name in ("spec", "status")}, whole)
@@ -198,8 +198,13 @@ def _without_defaults(node: JsonObject) -> dict[str, JsonValue]:
     return result
 
 
-def _require_one_form(model: type[Model]) -> None:
-    """Refuse computed members and aliases that differ between reading and writing: status is read back by name."""
+@cache
+def _source(model: type[Model]) -> JsonObject:
+    """What pydantic gives, made once: it takes longer than all that follows.
+
+    Raises:
+        NotStructural: computed members, or aliases that differ between reading and writing; status is read back by name.
+    """
     read = model.model_json_schema(by_alias=True, mode="validation")
     written = model.model_json_schema(by_alias=True, mode="serialization")
     names = [
@@ -212,6 +217,7 @@ def _require_one_form(model: type[Model]) -> None:
     )
     if differing:
         raise NotStructural(differing)
+    return read
 
 
 def _parts(schema: JsonObject) -> dict[str, JsonObject]:

@@ -3,7 +3,7 @@
 Beside the structural schema they close every object, so that a misspelt member is shown, and they leave the status out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from gitops_ctl.api.crd import inlined, kind_of, structural_schema
 from gitops_ctl.api.model import Model, StrictModel
@@ -39,7 +39,7 @@ def editor_schema(model: type[Model]) -> dict[str, JsonValue]:
         "apiVersion": {"enum": [f"{kind_of(model).group}/{version}" for version in kind_of(model).versions]},
         "kind": {"enum": [kind]},
         "metadata": _METADATA,
-        "spec": _closed(object_at(whole, "properties", "spec")),
+        "spec": _left_out(_closed(object_at(whole, "properties", "spec")), kind_of(model).filled_in),
     }
     return {
         "$schema": DIALECT,
@@ -57,11 +57,25 @@ def _closed(node: JsonObject) -> dict[str, JsonValue]:
     for keyword, value in node.items():
         if keyword == "properties" and isinstance(value, Mapping):
             result[keyword] = {name: _closed(part) for name, part in value.items() if isinstance(part, Mapping)}
-            result["additionalProperties"] = False
+            if not node.get("x-kubernetes-preserve-unknown-fields"):
+                result["additionalProperties"] = False
         elif keyword in ("items", "additionalProperties", "propertyNames") and isinstance(value, Mapping):
             result[keyword] = _closed(value)
         elif keyword == "x-kubernetes-list-type":
             result |= {"uniqueItems": True} if value == "set" else {}
         elif not keyword.startswith("x-kubernetes-"):
             result[keyword] = value
+    return result
+
+
+def _left_out(node: JsonObject, paths: Iterable[str]) -> dict[str, JsonValue]:
+    """`node` without the requirement of members that a Sync fills in; `paths` are dotted."""
+    result = dict(node)
+    for path in paths:
+        name, _, inner = path.partition(".")
+        if inner:
+            part = _left_out(object_at(result, "properties", name), (inner,))
+            result["properties"] = {**object_at(result, "properties"), name: part}
+        else:
+            result["required"] = [member for member in list_at(result, "required") if member != name]
     return result

@@ -22,7 +22,7 @@ SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 _HEADER = "# Generated from gitops_ctl/api by `python -m gitops_ctl.api.generate`; do not edit.\n"
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """Without anchors: a shared part is written out, as the API server would return it."""
 
     def ignore_aliases(self, data: object) -> bool:

@@ -19,6 +19,7 @@ LABEL_KEY: Final = rf"^({_LABEL}(\.{_LABEL})*/)?{_LABEL_TEXT}$"
 LABEL_VALUE: Final = rf"^({_LABEL_TEXT})?$"
 LABEL_PREFIX: Final = rf"^({_LABEL}(\.{_LABEL})*/)?$"
 NOT_BLANK: Final = r"[^\x09-\x0d ]"
+ONE_LINE: Final = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 NO_SPACES: Final = r"^[^\x00-\x20\x7f]+$"
 # The grammar of Go; without a minus, since no duration of ours may be negative.
 _MICRO: Final = "\u00b5s|\u03bcs"  # micro sign, Greek mu
@@ -90,6 +91,7 @@ MEANING: Final[Mapping[str, str]] = {
     LABEL_VALUE: "must be a label value, or empty",
     LABEL_PREFIX: "must be a DNS subdomain and one slash at its end",
     NOT_BLANK: "must not be blank",
+    ONE_LINE: "must be one line that is not blank",
     NO_SPACES: "must hold neither spaces nor control characters",
     GO_DURATION: "must be a duration such as 30s, 10m or 1h30m",
     LABEL: "must be lower-case letters, digits and dashes",

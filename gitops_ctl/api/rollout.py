@@ -214,13 +214,18 @@ _RECOVERY: Final = (
 )
 
 
-class IOSXESoftwareRollout(Part):
-    """A campaign that puts one software version on up to 100 IOS-XE devices."""
+class RolloutDocument(Part):
+    """A campaign as Git has it: without the status that its blocks answer to."""
 
     api_version: Literal["ops.cisco.vk/v1alpha1"]
     kind: Literal["IOSXESoftwareRollout"]
     metadata: ObjectMeta
     spec: RolloutSpec
+
+
+class IOSXESoftwareRollout(RolloutDocument):
+    """A campaign that puts one software version on up to 100 IOS-XE devices."""
+
     status: RolloutStatus = RolloutStatus()
 
     cel_transitions: ClassVar[tuple[Transition, ...]] = (
@@ -240,7 +245,6 @@ class IOSXESoftwareRollout(Part):
             Column("Failed", ".status.counts.failed", "integer"),
             AGE,
         ),
-        categories=("gitops", "cisco"),
         filled_in=FILLED_IN,
     )
 

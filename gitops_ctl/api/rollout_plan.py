@@ -155,7 +155,7 @@ class Workloads(Part):
 
 
 _Interfaces = Annotated[
-    tuple[Annotated[str, Field(min_length=1, max_length=256, pattern=patterns.NOT_BLANK)], ...],
+    tuple[Annotated[str, Field(min_length=1, max_length=256, pattern=patterns.ONE_LINE)], ...],
     Field(max_length=32),
     UNIQUE,
 ]

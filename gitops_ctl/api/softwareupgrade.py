@@ -293,7 +293,6 @@ class IOSXESoftwareUpgrade(Part):
             Column("Admission", ".status.managerAdmission.state", priority=1),
             Column("Message", ".status.message", priority=1),
         ),
-        categories=("gitops", "cisco"),
     )
 
     @rule(

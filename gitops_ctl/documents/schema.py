@@ -6,7 +6,7 @@ somebody else, so they are a warning.
 
 from collections.abc import Iterable, Iterator
 
-from gitops_ctl.api.names import API_VERSION, GROUP, ICHOR_GROUP, WORKER_GROUP
+from gitops_ctl.api.names import API_VERSION, CISCO_GROUP, GROUP, ICHOR_GROUP, OPS_GROUP, WORKER_GROUP
 from gitops_ctl.core.canonical import digest_lines
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import GroupVersionKind
@@ -17,6 +17,8 @@ from gitops_ctl.documents.kindschema import KindSchema, SchemaRefusedError
 from gitops_ctl.documents.loader import Document
 from gitops_ctl.documents.problem import Problem
 from gitops_ctl.documents.shape import GIT_ONLY_KINDS, Flaw
+
+_OUR_GROUPS = (GROUP, ICHOR_GROUP, WORKER_GROUP, CISCO_GROUP, OPS_GROUP)
 
 
 class SchemaCatalog:
@@ -96,7 +98,7 @@ class SchemaCatalog:
         if name:
             schema: JsonObject = {"$ref": f"#/$defs/{name}", "$defs": builtin.closure(name)}
             return KindSchema(gvk, schema, builtin.is_namespaced(gvk), lenient=self._lenient)
-        ours = _our_schema(gvk) if gvk.group in (GROUP, ICHOR_GROUP, WORKER_GROUP) else None
+        ours = _our_schema(gvk) if gvk.group in _OUR_GROUPS else None
         if ours is not None or gvk.api_version == API_VERSION:
             return ours
         crd = self._crds.get(gvk)
@@ -124,10 +126,10 @@ def is_crd(document: Document) -> bool:
 
 def _our_schema(gvk: GroupVersionKind) -> KindSchema | None:
     # The models bring pydantic, a third of the start-up time: only for repositories that hold our kinds.
-    from gitops_ctl.api.crd import crd_of  # noqa: PLC0415
+    from gitops_ctl.api.crd import crd_of, kind_of  # noqa: PLC0415
     from gitops_ctl.api.kinds import ALL_KINDS  # noqa: PLC0415
 
-    for crd in map(crd_of, ALL_KINDS):
-        if gvk in kinds_of(crd):
-            return schema_of(crd, gvk)
+    for kind, model in ((kind_of(model), model) for model in ALL_KINDS):
+        if (kind.group, kind.kind) == (gvk.group, gvk.kind) and gvk.version in kind.versions:
+            return schema_of(crd_of(model), gvk)
     return None

@@ -21,3 +21,17 @@ class Case:
     @property
     def in_status(self) -> bool:
         return "status" in self.good
+
+
+_ANSWERS = ("approval", "activationApproval", "preparationInvalidation", "recovery")
+
+
+def born(tree: dict[str, Any]) -> dict[str, Any]:
+    """The object as it is created: without status, and without the blocks that answer to a status."""
+    spec = {key: value for key, value in tree["spec"].items() if key not in _ANSWERS}
+    return {**{key: value for key, value in tree.items() if key != "status"}, "spec": spec}
+
+
+def answers(tree: dict[str, Any]) -> bool:
+    """Whether the object has blocks that answer to a status."""
+    return any(name in tree["spec"] for name in _ANSWERS)

@@ -14,7 +14,9 @@ from tests.support.api import (
     an_inventory,
 )
 from tests.support.api_case import SHOULD_MATCH, Case
+from tests.support.api_leaf_rules import LEAF_CASES
 from tests.support.api_proposals import PROPOSAL_CASES
+from tests.support.api_rollout_rules import ROLLOUT_CASES
 from tests.support.api_status_rules import STATUS_CASES
 from tests.support.api_talos_rules import TALOS_CASES
 from tests.support.api_topology import TOPOLOGY_CASES
@@ -367,4 +369,14 @@ INVENTORY_CASES = (
     _entry("place", {"file": "a.yaml", "line": 3}, {"file": "a.yaml", "line": -1}, "greater than or equal to 0"),
 )
 
-CASES = (*SOURCE_CASES, *SYNC_CASES, *INVENTORY_CASES, *PROPOSAL_CASES, *STATUS_CASES, *TALOS_CASES, *TOPOLOGY_CASES)
+CASES = (
+    *SOURCE_CASES,
+    *SYNC_CASES,
+    *INVENTORY_CASES,
+    *PROPOSAL_CASES,
+    *STATUS_CASES,
+    *TALOS_CASES,
+    *TOPOLOGY_CASES,
+    *ROLLOUT_CASES,
+    *LEAF_CASES,
+)

@@ -20,7 +20,10 @@ from tests.support.api import (
     an_inventory,
     with_status,
 )
+from tests.support.api_devices import a_full_device
+from tests.support.api_leaves import a_full_upgrade
 from tests.support.api_proposals import a_full_proposal
+from tests.support.api_rollouts import a_full_rollout
 from tests.support.api_talos import full_talos_objects
 from tests.support.api_topology import a_full_topology_source
 
@@ -40,6 +43,10 @@ IGNORED = frozenset(
     }
 )
 """Keywords that say nothing, are walked into, or are proven by the table of cases."""
+
+
+LARGE = frozenset({"CiscoDevice", "IOSXESoftwareRollout", "IOSXESoftwareUpgrade"})
+"""Kinds with hundreds of keywords: each is tried on model and schema, and servers are only shown to keep the schema whole."""
 
 
 def full_objects() -> dict[str, dict[str, Any]]:
@@ -101,6 +108,9 @@ def full_objects() -> dict[str, dict[str, Any]]:
         **full_talos_objects(),
         "Proposal": a_full_proposal(),
         "TopologySource": a_full_topology_source(),
+        "CiscoDevice": a_full_device(),
+        "IOSXESoftwareRollout": a_full_rollout(),
+        "IOSXESoftwareUpgrade": a_full_upgrade(),
     }
 
 

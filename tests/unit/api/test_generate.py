@@ -9,7 +9,11 @@ import pytest
 import yaml
 
 from gitops_ctl.api import generate
+from gitops_ctl.api.model import parse
+from gitops_ctl.api.rollout import IOSXESoftwareRollout
+from gitops_ctl.core.errors import Refused
 from tests.support.api import a_consent, a_policy, a_source, a_sync, an_inventory
+from tests.support.api_rollouts import a_device, a_full_rollout, a_rollout, an_upgrade
 from tests.support.api_talos import a_cluster, a_machine, a_patch, an_operation
 
 GOOD = {
@@ -22,6 +26,9 @@ GOOD = {
     "talosmachine": a_machine(),
     "talosoperation": an_operation(),
     "talosconfigpatch": a_patch(),
+    "ciscodevice": a_device(),
+    "iosxesoftwarerollout": a_rollout(),
+    "iosxesoftwareupgrade": an_upgrade(),
 }
 
 
@@ -67,9 +74,30 @@ def test_an_editor_accepts_a_good_document_and_shows_a_misspelt_member(name):
     assert [error.message for error in check.iter_errors(GOOD[name])] == []
     assert not check.is_valid({**GOOD[name], "sepc": {}})
     inner = "spec" if "spec" in GOOD[name] else "metadata"
-    assert not check.is_valid({**GOOD[name], inner: {**GOOD[name].get(inner, {}), "unknown": 1}})
+    keeps_unknown = name == "ciscodevice"
+    assert check.is_valid({**GOOD[name], inner: {**GOOD[name].get(inner, {}), "unknown": 1}}) is keeps_unknown
 
 
 def test_an_editor_knows_no_status():
     for name in ("gitsource", "sync", "taloscluster", "talosoperation"):
         assert "status" not in editor_schema_of(name)["properties"]
+
+
+def test_an_editor_accepts_a_rollout_without_the_names_of_people_and_a_server_does_not():
+    tree = {key: value for key, value in a_full_rollout().items() if key != "status"}
+    people = ("requestedBy", "requestedAt", "approvedBy", "approvedAt")
+    bare = {
+        key: {name: item for name, item in block.items() if name not in people} for key, block in tree["spec"].items()
+    }
+    check = jsonschema_rs.Draft202012Validator(
+        editor_schema_of("iosxesoftwarerollout"), pattern_options=jsonschema_rs.RegexOptions()
+    )
+    assert [error.message for error in check.iter_errors({**tree, "spec": bare})] == []
+    with pytest.raises(Refused, match=r"spec\.plan\.requestedBy: Field required.*spec\.approval\.approvedBy"):
+        parse(IOSXESoftwareRollout, {**tree, "spec": bare})
+
+
+def test_an_editor_leaves_members_of_a_newer_device_alone():
+    check = jsonschema_rs.Draft202012Validator(editor_schema_of("ciscodevice"))
+    assert check.is_valid(a_device(transport="restconf", xe={"networking": {"interface": {"type": "Management"}}}))
+    assert not check.is_valid(a_device(driver=7))

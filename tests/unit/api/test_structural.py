@@ -257,6 +257,9 @@ COLUMNS = {
     "TalosOperation": ["Cluster", "Kind", "Target", "Phase", "Step", "Age"],
     "TalosConfigPatch": ["Cluster", "Age"],
     "TopologySource": ["Kind", "Revision", "Ready"],
+    "CiscoDevice": ["Driver", "Address", "Phase", "Node", "Topology", "Age"],
+    "IOSXESoftwareRollout": ["Target", "Phase", "Planned", "Succeeded", "Failed", "Age"],
+    "IOSXESoftwareUpgrade": ["Device", "Target", "Phase", "Running", "Age"],
 }
 
 
@@ -280,6 +283,8 @@ def test_short_names_are_those_of_the_design():
         "Sync": ("gsync",),
         "Proposal": ("prop",),
         "TopologySource": ("toposrc",),
+        "IOSXESoftwareRollout": ("xerollout",),
+        "IOSXESoftwareUpgrade": ("xeupgrade",),
     }
 
 
