@@ -13,7 +13,7 @@ from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, objects_at, text_at
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.device import Device, HealthObservation
-from gitops_ctl.fleet.encoding import ordered, sha256_of, without_empty
+from gitops_ctl.fleet.encoding import sha256_of
 from gitops_ctl.fleet.identity import canonical_identity, observed_identity
 from gitops_ctl.fleet.node import NodeCondition, NodeSeen
 from gitops_ctl.fleet.policy import FleetPolicy, risk_groups_of
@@ -80,7 +80,9 @@ def conditions_hash_input(phase: str, conditions: Iterable[JsonObject]) -> dict[
 
 def _condition(tree: JsonObject) -> JsonObject:
     members: dict[str, JsonValue] = {name: tree.get(name, "") for name in _CONDITION_MEMBERS}
-    return ordered(without_empty(members, keep=set(_CONDITION_MEMBERS) - {"observedGeneration"}), _CONDITION_MEMBERS)
+    if not members["observedGeneration"]:
+        del members["observedGeneration"]
+    return members
 
 
 def freshness_limit(policy_s: int, plan_s: int = 0) -> int:

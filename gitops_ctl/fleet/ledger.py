@@ -7,16 +7,17 @@ from it.  What may change it is not here.
 import enum
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from operator import attrgetter
+from typing import Final, TypeAlias
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
 from gitops_ctl.fleet import names
-from gitops_ctl.fleet.encoding import compact_json, ordered, sorted_map, without_empty
+from gitops_ctl.fleet.encoding import encoded, sorted_map, without_empty
 from gitops_ctl.fleet.forms import is_dns_label, is_lock_id, is_printable, is_subdomain
 from gitops_ctl.fleet.strict import Malformed, Reader, decode_object, pointer_to
 
@@ -27,7 +28,7 @@ MAX_GROUPS: Final = 16
 LONGEST_ID: Final = 64
 MAX_REVISION: Final = 2**63 - 1
 
-_PRINTABLE_LINES: Final = re.compile(r"[!-~]*(?:\n[!-~]*)*")
+_UNPRINTABLE: Final = re.compile(r"[^!-~]")
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,8}[1-9])?Z", re.ASCII)
 
 
@@ -133,11 +134,11 @@ def encode_ledger(ledger: Ledger) -> str:
     }
     if ledger.last_release_fence is not None:
         tree["lastReleaseFence"] = _fence_tree(ledger.last_release_fence)
-    encoded = compact_json(tree)
-    if len(encoded) > MAX_LEDGER_BYTES:
-        why = f"the ledger would have {len(encoded)} bytes, {MAX_LEDGER_BYTES} are allowed"
+    text = encoded(tree)
+    if len(text) > MAX_LEDGER_BYTES:
+        why = f"the ledger would have {len(text)} bytes, {MAX_LEDGER_BYTES} are allowed"
         raise _refusal(Malformed("", why))
-    return encoded.decode()
+    return text.decode()
 
 
 def empty_ledger(uid: str) -> Ledger:
@@ -156,7 +157,9 @@ _TEXTS: Final = (
     *("nodeUID", "childNamespace", "childName", "state"),
 )
 _OPTIONAL_TEXTS: Final = ("childUID", "drainSessionToken", "drainStartedAt", "drainCompletedAt")
-_NUMBERS: Final = ("policyEpoch", "controlRevision")
+_NUMBERS: Final = frozenset({"policyEpoch", "controlRevision"})
+_NO_TEXTS: Final = _NUMBERS | {"domains", "riskGroups"}
+_STATES: Final = {str(state): state for state in State}
 _REQUIRED: Final = frozenset({*_TEXTS, *_NUMBERS, "domains"})
 _KNOWN: Final = frozenset(names.RESERVATION_MEMBERS)
 
@@ -183,10 +186,11 @@ def _record_of(name: str, tree: JsonValue) -> Reservation:
     _check_members(tree, place)
     if tree["id"] != name:
         raise Malformed(f"{place}/id", "the id must be the name under which the reservation stands")
-    if tree["state"] not in State.__members__.values():
+    state = _STATES.get(tree["state"])
+    if state is None:
         raise Malformed(f"{place}/state", f"{tree['state'][:64]!r} is no state of a reservation")
     return Reservation(
-        id=tree["id"],
+        id=name,
         campaign_uid=tree["campaignUID"],
         plan_hash=tree["planHash"],
         policy_uid=tree["policyUID"],
@@ -202,7 +206,7 @@ def _record_of(name: str, tree: JsonValue) -> Reservation:
         risk_groups=tuple(tree.get("riskGroups", ())),
         control_revision=tree["controlRevision"],
         child_uid=tree.get("childUID", ""),
-        state=State(tree["state"]),
+        state=state,
         drain_session_token=tree.get("drainSessionToken", ""),
         drain_started_at=tree.get("drainStartedAt", ""),
         drain_completed_at=tree.get("drainCompletedAt", ""),
@@ -218,16 +222,19 @@ def _check_members(tree: Mapping[str, object], place: str) -> None:
         missing = sorted(_REQUIRED - tree.keys())[0]
         raise Malformed(f"{place}/{missing}", f"{missing} is required")
     for name, value in tree.items():
-        if name in _NUMBERS:
-            is_right = isinstance(value, int) and not isinstance(value, bool)
-        elif name == "domains":
-            is_right = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-        elif name == "riskGroups":
-            is_right = isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
-        else:
-            is_right = isinstance(value, str) and (bool(value) or name not in _OPTIONAL_TEXTS)
-        if not is_right:
+        # Almost every member is a text with something in it.
+        if not ((type(value) is str and value and name not in _NO_TEXTS) or _has_type_of(name, value)):
             raise Malformed(f"{place}/{name}", f"{name} has another type, or is empty")
+
+
+def _has_type_of(name: str, value: object) -> bool:
+    if name in _NUMBERS:
+        return type(value) is int
+    if name == "domains":
+        return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+    if name == "riskGroups":
+        return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
+    return False
 
 
 def _fence_of(reader: Reader) -> ReleaseFence:
@@ -269,52 +276,62 @@ def _check_unique(ledger: Ledger) -> None:
     if ids != sorted(ids):
         raise Malformed("/reservations", "the reservations are not sorted by id")
     for member, key in _UNIQUE:
-        seen: dict[str | tuple[str, str], str] = {}
-        for record in ledger.reservations:
-            value = key(record)
-            if value and value in seen:
-                place = f"{pointer_to('/reservations', record.id)}/{member}"
-                raise Malformed(place, f"the reservation {seen[value]} has the same {member}")
-            seen[value] = record.id
+        values = [value for value in map(key, ledger.reservations) if value]
+        if len(set(values)) != len(values):
+            raise _repeated(ledger, member, key)
 
 
-_UNIQUE: Final[tuple[tuple[str, Callable[[Reservation], str | tuple[str, str]]], ...]] = (
-    ("id", lambda record: record.id),
-    ("physicalID", lambda record: record.physical_id),
-    ("deviceUID", lambda record: record.device_uid),
-    ("nodeUID", lambda record: record.node_uid),
-    ("childName", lambda record: (record.child_namespace, record.child_name)),
-    ("childUID", lambda record: record.child_uid),
+_Key: TypeAlias = Callable[[Reservation], str | tuple[str, str]]
+_UNIQUE: Final[tuple[tuple[str, _Key], ...]] = (
+    ("id", attrgetter("id")),
+    ("physicalID", attrgetter("physical_id")),
+    ("deviceUID", attrgetter("device_uid")),
+    ("nodeUID", attrgetter("node_uid")),
+    ("childName", attrgetter("child_namespace", "child_name")),
+    ("childUID", attrgetter("child_uid")),
 )
+
+
+def _repeated(ledger: Ledger, member: str, key: _Key) -> Malformed:
+    """Names the second of two records that share what must be unique."""
+    seen: dict[str | tuple[str, str], str] = {}
+    for record in ledger.reservations:
+        value = key(record)
+        if value and value in seen:
+            place = f"{pointer_to('/reservations', record.id)}/{member}"
+            return Malformed(place, f"the reservation {seen[value]} has the same {member}")
+        seen[value] = record.id
+    raise AssertionError("nothing is there twice")
 
 
 def _record_flaw(record: Reservation) -> tuple[str, str] | None:
     """Member and reason of the first rule that the record breaks."""
     if not 0 < len(record.id) <= LONGEST_ID:
         return "id", f"id must have 1 to {LONGEST_ID} characters"
-    lines = "\n".join(text for _, text in _texts_of(record))
-    if _PRINTABLE_LINES.fullmatch(lines) is None or lines.count("\n") != len(_TEXT_MEMBERS) - 1:
-        member = next(name for name, text in _texts_of(record) if text and not is_printable(text))
+    texts = _texts_of(record)
+    # One search over all texts of the record: the usual answer, that there is nothing to say, has to be quick.
+    if _UNPRINTABLE.search("".join(texts)) is not None:
+        member = next(name for name, text in zip(_TEXT_MEMBERS, texts, strict=True) if _UNPRINTABLE.search(text))
         return member, f"{member} must be printable ASCII without a space"
-    empty = next((name for name, text in _texts_of(record) if not text and name not in _OPTIONAL_TEXTS), "")
-    if empty:
+    if not all(texts[: -len(_OPTIONAL_TEXTS)]):
+        empty = _TEXT_MEMBERS[texts.index("")]
         return empty, f"{empty} must not be empty"
     return _bounds_flaw(record) or _domains_flaw(record) or _state_flaw(record)
 
 
 _TEXT_MEMBERS: Final = (
     *("id", "campaignUID", "planHash", "policyUID", "policyVersion", "physicalID", "deviceUID", "nodeUID"),
-    *("childUID", "drainSessionToken", "drainStartedAt", "drainCompletedAt"),
+    *_OPTIONAL_TEXTS,
 )
 
 
-def _texts_of(record: Reservation) -> Iterator[tuple[str, str]]:
-    values = (
+def _texts_of(record: Reservation) -> tuple[str, ...]:
+    """The values of _TEXT_MEMBERS, in that order."""
+    return (
         *(record.id, record.campaign_uid, record.plan_hash, record.policy_uid, record.policy_version),
         *(record.physical_id, record.device_uid, record.node_uid, record.child_uid, record.drain_session_token),
         *(record.drain_started_at, record.drain_completed_at),
     )
-    return zip(_TEXT_MEMBERS, values, strict=True)
 
 
 def _bounds_flaw(record: Reservation) -> tuple[str, str] | None:
@@ -334,13 +351,14 @@ def _bounds_flaw(record: Reservation) -> tuple[str, str] | None:
 def _domains_flaw(record: Reservation) -> tuple[str, str] | None:
     if not 1 <= len(record.domains) <= MAX_DOMAINS:
         return "domains", f"domains must have 1 to {MAX_DOMAINS} members, not {len(record.domains)}"
-    if list(record.domains) != sorted(dict(record.domains).items()):
+    if len(record.domains) > 1 and list(record.domains) != sorted(dict(record.domains).items()):
         return "domains", "domains must be sorted by key, each key once"
     for key, value in record.domains:
-        if len(key) > 96 or len(value) > 63 or not is_printable(key + value) or not key or not value:
+        if not (0 < len(key) <= 96 and 0 < len(value) <= 63) or _UNPRINTABLE.search(key + value) is not None:
             return "domains", f"{key[:96]!r} or its value is too long, empty, or not printable ASCII without a space"
     groups = record.risk_groups
-    if len(groups) > MAX_GROUPS or list(groups) != sorted(set(groups)) or not all(map(is_dns_label, groups)):
+    is_right = len(groups) <= MAX_GROUPS and list(groups) == sorted(set(groups)) and all(map(is_dns_label, groups))
+    if groups and not is_right:
         return "riskGroups", f"riskGroups must be at most {MAX_GROUPS} names, sorted, each once"
     return None
 
@@ -433,7 +451,7 @@ def _record_tree(record: Reservation) -> JsonObject:
         "drainStartedAt": record.drain_started_at,
         "drainCompletedAt": record.drain_completed_at,
     }
-    return ordered(without_empty(tree, keep=("controlRevision",)), names.RESERVATION_MEMBERS)
+    return {name: tree[name] for name in names.RESERVATION_MEMBERS if tree[name] or name == "controlRevision"}
 
 
 def _fence_tree(fence: ReleaseFence) -> JsonObject:
