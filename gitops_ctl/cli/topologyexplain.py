@@ -7,15 +7,14 @@ import click
 
 from gitops_ctl.cli.connection import Target, connected, kubeconfig_options, run_async
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
-from gitops_ctl.cli.topologyoptions import topology_options
-from gitops_ctl.cli.topologyworld import NODES, kueue_path, live_world
+from gitops_ctl.cli.topologyoptions import Asked, asked_options
+from gitops_ctl.cli.topologyworld import NODES, kueue_path, live_world, options_beside
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.errors import NotFound, Refused
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.scheduling.explain import Line
 from gitops_ctl.scheduling.explain_world import node_lines, queue_lines
-from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.queue import is_managed
 
 _COLUMNS = ("FACT", "VALUE")
@@ -24,41 +23,43 @@ _COLUMNS = ("FACT", "VALUE")
 @click.command()
 @click.argument("name")
 @kubeconfig_options
-@topology_options
+@asked_options
 @output_option
-def node(*, name: str, kubeconfig: Path | None, context: str | None, options: Options, output: Format) -> None:
+def node(*, name: str, kubeconfig: Path | None, context: str | None, asked: Asked, output: Format) -> None:
     """Say why the Node NAME has its profile: sources, snapshot revision, levels, flavors and queues.
 
-    Give the options that the manager has.
+    Options are those of the cluster's manager, unless they are given here.
     """
-    lines = run_async(_node(Target(kubeconfig, context, ""), name, options))
+    lines = run_async(_node(Target(kubeconfig, context, ""), name, asked))
     _write("NodeExplanation", name, lines, form=output)
 
 
 @click.command()
 @click.argument("name")
 @kubeconfig_options
-@topology_options
+@asked_options
 @output_option
-def queue(*, name: str, kubeconfig: Path | None, context: str | None, options: Options, output: Format) -> None:
+def queue(*, name: str, kubeconfig: Path | None, context: str | None, asked: Asked, output: Format) -> None:
     """Say why the plan of the ClusterQueue NAME is what it is, or what its migration waits for, with numbers.
 
-    Give the options that the manager has.
+    Options are those of the cluster's manager, unless they are given here.
     """
-    lines = run_async(_queue(Target(kubeconfig, context, ""), name, options))
+    lines = run_async(_queue(Target(kubeconfig, context, ""), name, asked))
     _write("QueueExplanation", name, lines, form=output)
 
 
-async def _node(target: Target, name: str, options: Options) -> tuple[Line, ...]:
+async def _node(target: Target, name: str, asked: Asked) -> tuple[Line, ...]:
     async with connected(target) as client:
+        options = await options_beside(client, asked)
         live = await live_world(client, options=options, with_workloads=False)
     if name not in live.nodes:
         raise _unknown("Node", name, NODES, live.nodes)
     return node_lines(name, live, options=options)
 
 
-async def _queue(target: Target, name: str, options: Options) -> tuple[Line, ...]:
+async def _queue(target: Target, name: str, asked: Asked) -> tuple[Line, ...]:
     async with connected(target) as client:
+        options = await options_beside(client, asked)
         live = await live_world(client, options=options)
         now = client.clock.wall()
     managed = {text_at(tree, "metadata", "name"): tree for tree in live.queues if is_managed(tree)}

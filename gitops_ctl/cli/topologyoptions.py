@@ -1,12 +1,13 @@
 """The options of topology-aware scheduling as flags, by the names of the contract (topology-scheduling.md, section 12, D34).
 
-`--reference-defaults` changes defaults only: an option that is also given by name keeps its value.
+`--reference-defaults` changes defaults only: an option that is also given by name keeps its value.  Commands that ask a cluster take what
+its manager was started with, and what they are given themselves goes before.
 """
 
 import functools
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import click
@@ -105,7 +106,7 @@ _FLAGS: Final = (
 
 _REFERENCE: Final = click.option(
     "--reference-defaults/--no-reference-defaults",
-    default=False,
+    default=None,
     help="Defaults of the reference: profiles change while a source is stale, and neither large removals, missing nodes nor a "
     "short maxStaleness are looked at.  [default: no]",
 )
@@ -113,18 +114,58 @@ _REFERENCE: Final = click.option(
 
 def topology_options(function: Callable[..., R]) -> Callable[..., R]:
     """All flags; the command gets them as the keyword argument `options`."""
-    return _with(function, (*_FLAGS, _REFERENCE))
+    return _with(function, (*_FLAGS, _REFERENCE), _taken)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The flags that a command was given, before it is known what the manager has."""
+
+    given: Mapping[str, Any]
+
+    def over(self, arguments: Sequence[str] = ()) -> Options:
+        """The options of a manager with these arguments, with what was given in their place."""
+        manager = _parsed(arguments)
+        return _options({name: manager[name] if value in (None, ()) else value for name, value in self.given.items()})
+
+
+def asked_options(function: Callable[..., R]) -> Callable[..., R]:
+    """All flags, for a command that asks a cluster; it gets them as the keyword argument `asked`."""
+    return _with(function, (*_FLAGS, _REFERENCE), _asked)
+
+
+def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of the command, with one `asked` in place of the flags."""
+    rest = {name: value for name, value in given.items() if name not in _FLAG_NAMES}
+    return {**rest, "asked": Asked({name: given[name] for name in _FLAG_NAMES if name in given})}
+
+
+def _parsed(arguments: Sequence[str]) -> Mapping[str, Any]:
+    """What the arguments of a manager say about scheduling; those about anything else are passed over."""
+
+    def nothing() -> None:
+        return
+
+    for flag in (*_FLAGS, _REFERENCE):
+        flag(nothing)
+    lenient = {"ignore_unknown_options": True, "allow_extra_args": True}
+    command = click.command(context_settings=lenient, add_help_option=False)(nothing)
+    return command.make_context("manager", list(arguments)).params
 
 
 def check_options(function: Callable[..., R]) -> Callable[..., R]:
     """The two flags that documents are judged by; the command gets `options`."""
-    return _with(function, (_FLAGS[0], _REFERENCE))
+    return _with(function, (_FLAGS[0], _REFERENCE), _taken)
 
 
-def _with(function: Callable[..., R], flags: tuple[Callable[[Any], Any], ...]) -> Callable[..., R]:
+def _with(
+    function: Callable[..., R],
+    flags: tuple[Callable[[Any], Any], ...],
+    taken: Callable[[dict[str, Any]], dict[str, Any]],
+) -> Callable[..., R]:
     @functools.wraps(function)
     def command(*args: Any, **given: Any) -> R:
-        return function(*args, **_taken(given))
+        return function(*args, **taken(given))
 
     for flag in reversed(flags):
         command = flag(command)
@@ -133,16 +174,19 @@ def _with(function: Callable[..., R], flags: tuple[Callable[[Any], Any], ...]) -
 
 def _taken(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of the command, with one `options` in place of the flags."""
-    rest = dict(given)
-    base = Options.reference() if rest.pop("reference_defaults") else Options()
-    checks: tuple[str, ...] = rest.pop("admission_checks", ())
-    chosen = {name: value for name in _NAMES if (value := rest.pop(name, None)) is not None}
-    seconds: int | None = rest.pop("drain_warn_after", None)
+    rest = {name: value for name, value in given.items() if name not in _FLAG_NAMES}
+    return {**rest, "options": _options(given)}
+
+
+def _options(given: Mapping[str, Any]) -> Options:
+    base = Options.reference() if given.get("reference_defaults") else Options()
+    chosen = {name: value for name in _NAMES if (value := given.get(name)) is not None}
+    seconds: int | None = given.get("drain_warn_after")
     if seconds is not None:
         chosen["drain_warn_after_s"] = seconds
-    if checks:
+    if checks := given.get("admission_checks"):
         chosen["admission_checks"] = checks
-    return {**rest, "options": replace(base, **chosen)}
+    return replace(base, **chosen)
 
 
 _NAMES: Final = (
@@ -160,3 +204,4 @@ _NAMES: Final = (
     "mixed_on_node",
     "drain_when_no_flavors",
 )
+_FLAG_NAMES: Final = frozenset({*_NAMES, "reference_defaults", "drain_warn_after", "admission_checks"})

@@ -15,8 +15,8 @@ from gitops_ctl.cli.output import Format, output_option, write_result
 from gitops_ctl.cli.topologycheckout import checkout_documents
 from gitops_ctl.cli.topologyfiles import objects_in
 from gitops_ctl.cli.topologyforecast import forecast_result, summary_of, unmet_levels
-from gitops_ctl.cli.topologyoptions import topology_options
-from gitops_ctl.cli.topologyworld import by_name, live_world
+from gitops_ctl.cli.topologyoptions import Asked, asked_options
+from gitops_ctl.cli.topologyworld import by_name, live_world, options_beside
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
@@ -70,7 +70,7 @@ def _file(name: str, text: str) -> Callable[[_FunctionT], _FunctionT]:
 @_file("features", "NodeFeatures of the worker namespace, in the same form; the drop guard counts them.")
 @click.option("-n", "--namespace", default="", help="Namespace of documents that name none.")
 @kubeconfig_options
-@topology_options
+@asked_options
 @output_option
 def topology(  # noqa: PLR0913  each is an option
     *,
@@ -84,20 +84,24 @@ def topology(  # noqa: PLR0913  each is an option
     kubeconfig: Path | None,
     context: str | None,
     namespace: str,
-    options: Options,
+    asked: Asked,
     output: Format,
 ) -> int:
     """Say what the documents below PATH (default: this folder) would do to the scheduling of a cluster.
 
     Nodes whose profile changes, flavors that come and go, queues that would drain, and the Workloads that they would evict.
-    Give the options that the manager has.  Exit code 0: nothing changes; 2: something does; 1: it cannot be said.
+    Options are those of the cluster's manager, unless they are given here; beside files they have to be.  Exit code 0: nothing changes; 2:
+    something does; 1: it cannot be said.
     """
     files = Files(nodes, flavors, queues, workloads, sources, features)
     if files.given and not files.is_offline:
         message = f"{', '.join(files.given)} without --nodes: a cluster is either asked, or given whole"
         raise Refused(message, code=ErrorCode.USAGE, hint="add --nodes FILE, or leave the others out")
+    if files.is_offline:
+        live, options = _from_files(files), asked.over()
+    else:
+        live, options = run_async(_beside(Target(kubeconfig, context, ""), asked))
     documents = checkout_documents(path, options=options, default_namespace=namespace)
-    live = _from_files(files) if files.is_offline else run_async(_asked(Target(kubeconfig, context, ""), options))
     live = replace(live, local_queues=(*live.local_queues, *documents.local_queues))
     found = forecast(live, documents.proposed, now=SystemClock().wall(), options=options)
     unmet = unmet_levels(documents.requiring, live.local_queues, found, namespace=namespace)
@@ -107,9 +111,10 @@ def topology(  # noqa: PLR0913  each is an option
     return _DIFFERS if found.changes else 0
 
 
-async def _asked(target: Target, options: Options) -> Live:
+async def _beside(target: Target, asked: Asked) -> tuple[Live, Options]:
     async with connected(target) as client:
-        return await live_world(client, options=options)
+        options = await options_beside(client, asked)
+        return await live_world(client, options=options), options
 
 
 def _from_files(files: Files) -> Live:

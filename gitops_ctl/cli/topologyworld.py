@@ -3,8 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from gitops_ctl.core.errors import NotFound
-from gitops_ctl.core.jsonvalue import JsonObject, text_at
+import click
+
+from gitops_ctl.api.names import SYSTEM_NAMESPACE
+from gitops_ctl.cli.topologyoptions import Asked
+from gitops_ctl.core.errors import BlockedError, NotFound
+from gitops_ctl.core.jsonvalue import JsonObject, list_at, objects_at, text_at
 from gitops_ctl.scheduling.forecast import Key, Live
 from gitops_ctl.scheduling.names import WORKER_API_VERSION
 from gitops_ctl.scheduling.nodefeature import NODE_FEATURE_API_VERSION
@@ -15,6 +19,7 @@ from gitops_ctl.scheduling.wakes import references_of
 if TYPE_CHECKING:
     from gitops_ctl.kube.transport import KubeClient
 
+MANAGER: Final = "gitops-ctl-manager"
 NODES: Final = "/api/v1/nodes"
 SOURCES: Final = f"/apis/{WORKER_API_VERSION}/topologysources"
 _KUEUE: Final = f"/apis/{KUEUE_API_VERSION}"
@@ -23,6 +28,21 @@ _KUEUE: Final = f"/apis/{KUEUE_API_VERSION}"
 def kueue_path(plural: str) -> str:
     """Path of all objects of one kind of Kueue."""
     return f"{_KUEUE}/{plural}"
+
+
+async def options_beside(client: "KubeClient", asked: Asked) -> Options:
+    """The options by which the manager of this cluster judges, with what the command was given in their place.
+
+    They are the arguments of the manager's Deployment; who may not read it, or has none, is told that defaults stand for them.
+    """
+    path = f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/deployments/{MANAGER}"
+    try:
+        deployment = await client.get(path)
+        containers = objects_at(deployment, "spec", "template", "spec", "containers")
+        return asked.over([one for each in containers for one in list_at(each, "args") if isinstance(one, str)])
+    except (BlockedError, click.UsageError) as error:
+        click.echo(f"note: options of the manager are not known, their defaults are taken: {error.message}", err=True)
+        return asked.over()
 
 
 async def live_world(client: "KubeClient", *, options: Options, with_workloads: bool = True) -> Live:

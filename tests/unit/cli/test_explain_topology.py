@@ -81,6 +81,38 @@ def test_options_of_the_manager_count(whole, capsys):
     assert "north, a label that somebody else set" in capsys.readouterr().out
 
 
+DEPLOYMENT = "/apis/apps/v1/namespaces/gitops-ctl-system/deployments/gitops-ctl-manager"
+
+
+def deployed(*arguments):
+    """The Deployment of a manager with these arguments."""
+    container = {"name": "manager", "args": ["manager", "--namespace=$(POD_NAMESPACE)", *arguments]}
+    return {"spec": {"template": {"spec": {"containers": [container]}}}}
+
+
+def test_options_are_read_from_the_manager_and_those_that_are_given_go_before(tmp_path, capsys):
+    reads = {**READS, DEPLOYMENT: deployed("--worker-namespace=elsewhere")}
+    with listed_cluster(tmp_path, OBJECTS, reads=reads) as kubeconfig:
+        assert run(["explain", "node", "a", "--kubeconfig", str(kubeconfig)]) == 0
+        first = capsys.readouterr()
+        assert run(["explain", "node", "a", "--kubeconfig", str(kubeconfig), "--worker-namespace=gpustack-system"]) == 0
+        second = capsys.readouterr()
+    assert "north, a label that somebody else set" in first.out
+    assert "north, by NodeFeature" in second.out
+    assert first.err + second.err == ""
+
+
+def test_a_manager_whose_options_cannot_be_read_is_told(tmp_path, whole, capsys):
+    assert run(["explain", "node", "a", "--kubeconfig", whole]) == 0
+    assert "note: options of the manager are not known" in capsys.readouterr().err
+    reads = {**READS, DEPLOYMENT: deployed("--short-staleness=newer")}
+    with listed_cluster(tmp_path, OBJECTS, reads=reads) as kubeconfig:
+        assert run(["explain", "queue", "pool", "--kubeconfig", str(kubeconfig)]) == 0
+    told = capsys.readouterr().err
+    assert "note: options of the manager are not known" in told
+    assert "newer" in told
+
+
 def test_a_node_without_sources_and_kueue_is_explained_too(bare, capsys):
     assert run(["explain", "node", "b", "--kubeconfig", bare]) == 0
     told = capsys.readouterr().out

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from gitops_ctl.cli.topologyoptions import check_options, topology_options
+from gitops_ctl.cli.topologyoptions import asked_options, check_options, topology_options
 from gitops_ctl.scheduling.options import Options
 
 
@@ -33,6 +33,43 @@ def refused(*flags):
     result = CliRunner().invoke(probe, list(flags))
     assert result.exit_code == 2
     return result.output
+
+
+def beside(arguments, *flags):
+    """The options of a command that asks a cluster whose manager has these arguments."""
+    found = []
+
+    @click.command()
+    @asked_options
+    def probe(*, asked):
+        found.append(asked.over(arguments))
+
+    result = CliRunner().invoke(probe, list(flags))
+    assert result.exit_code == 0, result.output
+    return found[0]
+
+
+def test_what_the_manager_has_counts_and_what_is_given_goes_before():
+    manager = [
+        "manager",
+        "--namespace=$(POD_NAMESPACE)",
+        "--worker-namespace=topology",
+        "--no-mixed-on-node",
+        "--drain-warn-after=1h",
+        "--admission-checks=b",
+        "--admission-checks=a",
+        "--log-level=info",
+    ]
+    found = beside(manager)
+    assert found == Options(
+        worker_namespace="topology", mixed_on_node=False, drain_warn_after_s=3600, admission_checks=("b", "a")
+    )
+    given = beside(manager, "--worker-namespace=here", "--mixed-on-node", "--admission-checks=c")
+    assert (given.worker_namespace, given.mixed_on_node, given.admission_checks) == ("here", True, ("c",))
+    assert given.drain_warn_after_s == 3600
+    assert beside([]) == Options()
+    assert beside(["manager", "--reference-defaults"]) == Options.reference()
+    assert beside(["manager", "--reference-defaults"], "--no-reference-defaults") == Options()
 
 
 def test_without_flags_the_defaults_are_those_of_the_controller():
