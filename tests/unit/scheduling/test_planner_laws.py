@@ -180,6 +180,33 @@ def test_while_something_is_reserved_in_it_no_flavor_leaves_a_queue(managed, due
         assert PHASE in write.marks
 
 
+THEIRS = {
+    "coveredResources": ["cpu"],
+    "flavors": [{"name": "theirs", "resources": [{"name": "cpu", "nominalQuota": "4", "borrowingLimit": "1"}]}],
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(NODES, EDITS, MARKS, OPTIONS, st.sampled_from(["", "None", "Hold", "HoldAndDrain"]))
+def test_groups_of_somebody_else_stay_whatever_nodes_and_flavors_there_are(nodes, edits, marks, options, policy):
+    marks = {key: value for key, value in marks.items() if key not in (TAS_QUEUE, PHASE)}
+    metadata = {"name": "q", "uid": "u", "labels": POOL, "annotations": marks}
+    spec = {"resourceGroups": [THEIRS], **({"stopPolicy": policy} if policy else {})}
+    topologies = frozenset(f"gpustack-{profile}" for profile in PROFILES)
+    world = World(edited(flavors_of(nodes, options=options).values(), edits), topologies, nodes)
+    for _ in range(4):
+        queue = Queue.of({"metadata": metadata, "spec": spec})
+        found = decide(queue, Desired(plan_queue(queue, world, options=options)), now=NOW, options=options)
+        assert found.condition is None or found.condition.reason == "UnsupportedExistingObject"
+        if found.write is None:
+            break
+        tree = apply_tree(queue, found.write)
+        assert tree["spec"]["resourceGroups"] == [THEIRS]
+        assert PHASE not in found.write.marks
+        metadata, spec = {**metadata, "annotations": tree["metadata"]["annotations"]}, tree["spec"]
+    assert found.write is None
+
+
 @settings(max_examples=100, deadline=None)
 @given(STATES, STATES)
 def test_one_apply_carries_the_whole_set_of_one_object_and_the_version_that_was_read(before, after):
