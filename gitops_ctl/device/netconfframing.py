@@ -13,7 +13,8 @@ LARGEST_REPLY: Final = 32 * 1024 * 1024
 
 END: Final = b"]]>]]>"
 _HEADER: Final = re.compile(rb"\n#([1-9][0-9]{0,9}|#)\n")
-_LONGEST_HEADER: Final = 13
+_BEGUN: Final = re.compile(rb"\n?|\n#[1-9]?[0-9]{0,9}|\n##")
+"""What may still become the header of a chunk."""
 
 
 class Misframed(Exception):
@@ -86,7 +87,7 @@ class Framing:
             size = bytes(match.group(1))
             del self._pending[: match.end()]
             return 0 if size == b"#" else int(size)
-        if len(self._pending) >= _LONGEST_HEADER or not b"\n#".startswith(bytes(self._pending[:2])):
+        if not _BEGUN.fullmatch(self._pending):
             raise Misframed("no chunk begins where one has to")
         return None
 

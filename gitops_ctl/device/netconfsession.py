@@ -211,7 +211,12 @@ class PinnedSession(SSHSession):
         transport.set_keepalive(_KEEPALIVE_S)
 
     def _compare_host_key(self) -> None:
-        shown = self._transport.get_remote_server_key()
+        try:
+            shown = self._transport.get_remote_server_key()
+        except paramiko.SSHException as error:
+            # The library's start returns without a word when its time is over.
+            message = f"no SSH on port {self.endpoint.port} within {self._limits.hello_s:g} s"
+            raise self._unavailable(message) from error
         key = HostKey(shown.get_name(), shown.asbytes())
         if key not in self.endpoint.host_keys:
             raise self._wrong_key(f"{key.type} {key.fingerprint}")
