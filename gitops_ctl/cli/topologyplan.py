@@ -12,6 +12,7 @@ import click
 
 from gitops_ctl.cli.connection import Target, connected, kubeconfig_options, run_async
 from gitops_ctl.cli.output import Format, output_option, write_result
+from gitops_ctl.cli.rolloutplan import rollout
 from gitops_ctl.cli.topologycheckout import checkout_documents
 from gitops_ctl.cli.topologyfiles import objects_in
 from gitops_ctl.cli.topologyforecast import forecast_result, summary_of, unmet_levels
@@ -52,6 +53,9 @@ class Files:
 @click.group()
 def plan() -> None:
     """Say what a commit would do, before anybody makes it."""
+
+
+plan.add_command(rollout)
 
 
 def _file(name: str, text: str) -> Callable[[_FunctionT], _FunctionT]:

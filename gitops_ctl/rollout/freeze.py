@@ -11,7 +11,7 @@ from typing import Final
 
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, int_at, object_at, objects_at, text_at
 from gitops_ctl.core.moment import to_rfc3339
-from gitops_ctl.fleet.device import Device
+from gitops_ctl.fleet.device import Device, Preflight
 from gitops_ctl.fleet.encoding import sha256_of
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.fleet.node import NodeSeen
@@ -26,7 +26,7 @@ from gitops_ctl.rollout.selection import Selection, select
 from gitops_ctl.rollout.snapshot import PolicyRecord, PolicySnapshot, snapshot_of
 from gitops_ctl.rollout.sources import Source, Sources, SourceSecret, freeze_sources
 from gitops_ctl.rollout.targets import Campaign, Looked, Target, freeze_target, target_problems
-from gitops_ctl.rollout.warnings import PlanWarning, WarningReason, plan_warnings
+from gitops_ctl.rollout.warnings import PlanWarning, WarningReason, plan_warnings, version_warnings
 
 CLAIM_HISTORY_LOST: Final = "ClaimHistoryLost"
 
@@ -152,8 +152,13 @@ def freeze(given: FreezeInput) -> Frozen | FreezeProblem:
     return FreezeProblem(repeated) if repeated else _hashed(given, considered.plan, targets)
 
 
-def consider(given: FreezeInput) -> Considered | Problem:
-    """Selection, sources and checks of a plan, with all problems in the order in which they decide."""
+def consider(given: FreezeInput, *, observed: bool = True, secrets: bool = True) -> Considered | Problem:
+    """Selection, sources and checks of a plan, with all problems in the order in which they decide.
+
+    Args:
+        observed: False where devices are documents: what only a cluster can show is left out.
+        secrets: False where source Secrets cannot be read: they are left out.
+    """
     try:
         plan = plan_of(object_at(given.rollout, "spec", "plan"))
     except Malformed as flaw:
@@ -161,16 +166,24 @@ def consider(given: FreezeInput) -> Considered | Problem:
     policy = given.policy.policy
     selection = select(given.devices, plan=plan, namespace=given.namespace, policy_cap=policy.max_campaign_targets)
     sources = freeze_sources(
-        plan, required_keys=frozenset(policy.required_keys), secrets=given.secrets, namespace=given.namespace
+        plan,
+        required_keys=frozenset(policy.required_keys),
+        secrets=given.secrets if secrets else None,
+        namespace=given.namespace,
     )
     chosen, unclear = _choices(selection, sources, given.namespace)
     campaign = campaign_of(given, plan)
     problems = (
         *_plan_problems(given, plan),
+        *_binding_problems(given.policy, observed),
         *selection.problems,
         *sources.problems,
         *unclear,
-        *(found for one in selection.devices for found in target_problems(_looked(given, one), campaign)),
+        *(
+            found
+            for one in selection.devices
+            for found in target_problems(_looked(given, one), campaign, observed=observed)
+        ),
         *(given.fleet.problems if policy.risk_groups else ()),
     )
     return Considered(plan, selection, sources, chosen, problems)
@@ -206,9 +219,12 @@ def _plan_problems(given: FreezeInput, plan: Plan) -> Iterator[Problem]:
     if plan.workload_policy == DRAIN:
         message = "workloads.policy Drain is not carried out by this version; write BlockIfRunning"
         yield Problem(Reason.WORKLOAD_POLICY_UNSUPPORTED, message)
-    if not given.policy.ledger_uid:
-        yield Problem(Reason.POLICY_UNBOUND, f"policy {given.policy.name} is bound to no ledger yet")
     yield from _budget_problems(plan, given.policy.policy)
+
+
+def _binding_problems(record: PolicyRecord, observed: bool) -> Iterator[Problem]:
+    if observed and not record.ledger_uid:
+        yield Problem(Reason.POLICY_UNBOUND, f"policy {record.name} is bound to no ledger yet")
 
 
 def _budget_problems(plan: Plan, policy: FleetPolicy) -> Iterator[Problem]:
@@ -292,9 +308,28 @@ def _hashed(given: FreezeInput, plan: Plan, targets: tuple[Target, ...]) -> Froz
         membership_hash=membership,
         targets=targets,
         intent_hash=intent_hash(plan.tree, semantic_hash=snapshot.semantic_hash, devices=devices),
-        warnings=(*plan_warnings(plan, policy_freshness_s=policy.health_freshness_s), *_fleet_warnings(outside)),
+        warnings=(
+            *plan_warnings(plan, policy_freshness_s=policy.health_freshness_s),
+            *version_warnings(plan.target_version, running_versions(given.devices, targets)),
+            *_fleet_warnings(outside),
+        ),
         fleet_problems=outside,
     )
+
+
+def running_versions(devices: Sequence[Device], targets: Sequence[Target]) -> Mapping[str, str]:
+    """Device name to the version in the words of its own OS service, as far as a preflight has asked it."""
+    wanted = {target.device_uid for target in targets}
+    return {
+        device.name: last.running_version
+        for device in devices
+        if device.uid in wanted and (last := _last_preflight(device)) is not None and last.running_version
+    }
+
+
+def _last_preflight(device: Device) -> Preflight | None:
+    dated = [(entry.observed_at, entry) for entry in device.preflight if entry.observed_at is not None]
+    return max(dated, key=lambda pair: pair[0])[1] if dated else None
 
 
 def _fleet_warnings(problems: Sequence[Problem]) -> Iterator[PlanWarning]:

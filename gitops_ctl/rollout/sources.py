@@ -3,14 +3,16 @@
 Of a Secret only its metadata and what it allows as an endpoint come here; credentials are read by workers alone.
 """
 
+import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from gitops_ctl.core.conditions import listed
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, int_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, int_at, object_at, text_at
 from gitops_ctl.fleet.names import PURPOSE, PURPOSE_IMAGE_SOURCE
+from gitops_ctl.fleet.trees import texts_at
 from gitops_ctl.rollout.planned import Plan, SourceSpec
 from gitops_ctl.rollout.problem import Problem, Reason
 
@@ -83,6 +85,28 @@ def _matches(spec: SourceSpec, labels: Mapping[str, str]) -> bool:
     return spec.selector is not None and spec.selector.matches(labels)
 
 
+def source_secret_of(tree: JsonObject) -> SourceSecret:
+    """Read a Secret: its metadata and the three keys; every other value is dropped as it came, undecoded."""
+    meta, data = object_at(tree, "metadata"), object_at(tree, "data")
+    return SourceSecret(
+        name=text_at(meta, "name"),
+        uid=text_at(meta, "uid"),
+        resource_version=text_at(meta, "resourceVersion"),
+        labels=texts_at(meta, "labels"),
+        allowed_scheme=_decoded(data, "allowedScheme"),
+        allowed_host=_decoded(data, "allowedHost"),
+        allowed_port=_decoded(data, "allowedPort"),
+    )
+
+
+def _decoded(data: JsonObject, key: str) -> str:
+    """The text of one key; empty where it is none."""
+    try:
+        return base64.b64decode(text_at(data, key), validate=True).decode("ascii").strip()
+    except ValueError:
+        return ""
+
+
 def source_from(tree: JsonObject) -> Source:
     """A frozen source of a published target, read back."""
     return Source(
@@ -96,19 +120,21 @@ def source_from(tree: JsonObject) -> Source:
 
 
 def freeze_sources(
-    plan: Plan, *, required_keys: frozenset[str], secrets: Mapping[str, SourceSecret], namespace: str
+    plan: Plan, *, required_keys: frozenset[str], secrets: Mapping[str, SourceSecret] | None, namespace: str
 ) -> Sources:
     """Judge and freeze every source, also those that no device will use.
 
     Args:
         required_keys: the policy's required topology keys; selectors of sources may name no other.
-        secrets: the source Secrets of the campaign's namespace by name.
+        secrets: the source Secrets of the campaign's namespace by name; None where nobody looked at them.
     """
     problems = [*_form_problems(plan, required_keys)]
     frozen: dict[str, Source] = {}
     for spec in plan.sources:
-        secret = secrets.get(spec.secret) if spec.secret else None
+        secret = secrets.get(spec.secret) if spec.secret and secrets is not None else None
         if not spec.is_catalyst_center:
+            problems += _endpoint_problems(spec)
+        if spec.secret and secrets is not None:
             problems += _secret_problems(spec, secret, namespace)
         uid = secret.uid if secret is not None else ""
         frozen[spec.name] = Source(spec.name, spec.priority, spec.url, plan.sha256, spec.secret, uid)
@@ -146,23 +172,21 @@ def _form_problems(plan: Plan, required_keys: frozenset[str]) -> Iterator[Proble
             yield Problem(Reason.SOURCES_INVALID, message)
 
 
-def _secret_problems(spec: SourceSpec, secret: SourceSecret | None, namespace: str) -> Iterator[Problem]:
+def _endpoint_problems(spec: SourceSpec) -> Iterator[Problem]:
     endpoint = endpoint_of(spec.url)
     if endpoint is None:
         yield Problem(Reason.SOURCES_INVALID, f"source {spec.name} has no https or sftp address")
-        return
-    if (endpoint[0] == "sftp") is not bool(spec.secret):
+    elif (endpoint[0] == "sftp") is not bool(spec.secret):
         needs = "needs" if endpoint[0] == "sftp" else "takes no"
         yield Problem(Reason.SOURCES_INVALID, f"source {spec.name} is of {endpoint[0]} and {needs} urlSecretRef")
-        return
-    if not spec.secret:
-        return
+
+
+def _secret_problems(spec: SourceSpec, secret: SourceSecret | None, namespace: str) -> Iterator[Problem]:
+    endpoint = endpoint_of(spec.url)
     where = f"Secret {namespace}/{spec.secret} of source {spec.name}"
     if secret is None:
         yield Problem(Reason.SOURCE_SECRET_INVALID, f"{where} is not there")
-        return
-    wrong = _wrong_in(secret, endpoint)
-    if wrong:
+    elif endpoint is not None and (wrong := _wrong_in(secret, endpoint)):
         yield Problem(Reason.SOURCE_SECRET_INVALID, f"{where} {wrong}")
 
 

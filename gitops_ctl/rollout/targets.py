@@ -174,9 +174,11 @@ def freeze_target(looked: Looked, campaign: Campaign, *, source: Source, wave: i
     )
 
 
-def target_problems(looked: Looked, campaign: Campaign) -> Iterator[Problem]:
-    """Everything that keeps a device from being a target, the first one first."""
-    for problem in (*declared_problems(looked, campaign), *_observed_problems(looked, campaign)):
+def target_problems(looked: Looked, campaign: Campaign, *, observed: bool = True) -> Iterator[Problem]:
+    """Everything that keeps a device from being a target, the first one first; without `observed` what its document says."""
+    for problem in declared_problems(looked, campaign):
+        yield replace(problem, device=looked.name)
+    for problem in _observed_problems(looked, campaign) if observed else ():
         yield replace(problem, device=looked.name)
 
 
