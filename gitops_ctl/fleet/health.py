@@ -16,7 +16,7 @@ from gitops_ctl.fleet.device import Device, HealthObservation
 from gitops_ctl.fleet.encoding import sha256_of
 from gitops_ctl.fleet.identity import canonical_identity, observed_identity
 from gitops_ctl.fleet.node import NodeCondition, NodeSeen
-from gitops_ctl.fleet.policy import FleetPolicy, risk_groups_of
+from gitops_ctl.fleet.policy import FleetPolicy, matches_fleet, risk_groups_of
 from gitops_ctl.fleet.projection import ProjectionProblem, projected_labels
 
 DEFAULT_OBSERVATION_AGE_S: Final = 300
@@ -182,6 +182,11 @@ def _has_answered(writer: NodeCondition | None, device: Device) -> bool:
     if writer is None or writer.status != "True" or writer.reason != names.MANAGED_WRITER_REASON:
         return False
     return projected is not None and writer.heartbeat is not None and writer.heartbeat >= projected
+
+
+def in_fleet(device: Device, policy: FleetPolicy) -> bool:
+    """Whether the device counts at all: its labels enrol it and it is not retired (7.2)."""
+    return device.retired is None and matches_fleet(policy, device.labels)
 
 
 def member_of(
