@@ -61,7 +61,8 @@ class _Handler(DefaultDeviceHandler):
 
     def handle_raw_dispatch(self, raw: str) -> Exception:
         """Text that is no XML is told to whoever waits, who would else wait for the time-out."""
-        return TransportError(f"{len(raw)} characters that are not XML")
+        error: Exception = TransportError(f"{len(raw)} characters that are not XML")
+        return error
 
 
 class _RawReply(RPCReply):
@@ -153,7 +154,8 @@ class PinnedSession(SSHSession):
     def hang_up(self) -> None:
         """Cut the connection, and wait a bounded time for its threads to end."""
         self.cut()
-        for thread in (self._transport, self):
+        transport: paramiko.Transport | None = self._transport
+        for thread in (transport, self):
             if thread is not None and thread.is_alive() and thread is not threading.current_thread():
                 thread.join(self._limits.close_s)
 
