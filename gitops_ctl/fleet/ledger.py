@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -27,6 +28,9 @@ MAX_DOMAINS: Final = 16
 MAX_GROUPS: Final = 16
 LONGEST_ID: Final = 64
 MAX_REVISION: Final = 2**63 - 1
+
+_REMEMBERED: Final = 4 * MAX_RECORDS
+"""Records whose judgement and text are kept: those of a few passes."""
 
 _UNPRINTABLE: Final = re.compile(r"[^!-~]")
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,8}[1-9])?Z", re.ASCII)
@@ -127,18 +131,14 @@ def encode_ledger(ledger: Ledger) -> str:
         Refused: a rule of 8.1 is broken, or the text is longer than the absolute limit.
     """
     validate_ledger(ledger)
-    tree: dict[str, JsonValue] = {
-        "version": "v1",
-        "uid": ledger.uid,
-        "reservations": {record.id: _record_tree(record) for record in ledger.reservations},
-    }
-    if ledger.last_release_fence is not None:
-        tree["lastReleaseFence"] = _fence_tree(ledger.last_release_fence)
-    text = encoded(tree)
+    records = ",".join(map(_record_text, ledger.reservations))
+    fence = ledger.last_release_fence
+    end = "" if fence is None else f',"lastReleaseFence":{encoded(_fence_tree(fence)).decode()}'
+    text = f'{{"version":"v1","uid":{encoded(ledger.uid).decode()},"reservations":{{{records}}}{end}}}'
     if len(text) > MAX_LEDGER_BYTES:
         why = f"the ledger would have {len(text)} bytes, {MAX_LEDGER_BYTES} are allowed"
         raise _refusal(Malformed("", why))
-    return text.decode()
+    return text
 
 
 def empty_ledger(uid: str) -> Ledger:
@@ -304,6 +304,8 @@ def _repeated(ledger: Ledger, member: str, key: _Key) -> Malformed:
     raise AssertionError("nothing is there twice")
 
 
+# Of many records one changes between two looks at the ledger, and a budget is never counted from one that was not judged.
+@lru_cache(maxsize=_REMEMBERED)
 def _record_flaw(record: Reservation) -> tuple[str, str] | None:
     """Member and reason of the first rule that the record breaks."""
     if not 0 < len(record.id) <= LONGEST_ID:
@@ -428,7 +430,9 @@ def _check_fence(fence: ReleaseFence) -> None:
 # ---- writing ----
 
 
-def _record_tree(record: Reservation) -> JsonObject:
+@lru_cache(maxsize=_REMEMBERED)
+def _record_text(record: Reservation) -> str:
+    """The member of `reservations`: the id and the record."""
     tree: dict[str, JsonValue] = {
         "id": record.id,
         "campaignUID": record.campaign_uid,
@@ -451,7 +455,8 @@ def _record_tree(record: Reservation) -> JsonObject:
         "drainStartedAt": record.drain_started_at,
         "drainCompletedAt": record.drain_completed_at,
     }
-    return {name: tree[name] for name in names.RESERVATION_MEMBERS if tree[name] or name == "controlRevision"}
+    held = {name: tree[name] for name in names.RESERVATION_MEMBERS if tree[name] or name == "controlRevision"}
+    return f"{encoded(record.id).decode()}:{encoded(held).decode()}"
 
 
 def _fence_tree(fence: ReleaseFence) -> JsonObject:
