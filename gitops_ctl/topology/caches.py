@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from gitops_ctl.api.watched import without_managers
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
-from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, text_at
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.identity import device_key
 from gitops_ctl.kube.cache import Change
@@ -104,8 +104,12 @@ class Caches:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything to do."""
-        return bool(self.policies.cache) and bool(self.devices.cache)
+        """Whether there is anything to do: devices and a policy, or devices that only go with our help."""
+        if self.policies.cache:
+            return bool(self.devices.cache)
+        return any(
+            names.DEVICE_FINALIZER in list_at(tree, "metadata", "finalizers") for _, tree in self.devices.cache.items()
+        )
 
     @property
     def usable(self) -> bool:

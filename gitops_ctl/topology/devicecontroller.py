@@ -4,9 +4,12 @@ Every write carries the version of what it was planned from.  Order: the guard g
 status says so; a Node is bound before its identity is recorded; a session is acknowledged on a guarded Node only.
 """
 
+from collections.abc import Hashable
 from datetime import datetime
-from typing import Final
+from functools import partial
+from typing import Any
 
+from gitops_ctl.api.names import FIELD_MANAGER_TOPOLOGY
 from gitops_ctl.core.errors import NotFound
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, text_at
@@ -14,6 +17,9 @@ from gitops_ctl.fleet import names
 from gitops_ctl.fleet.policy import FleetPolicy, matches_fleet
 from gitops_ctl.fleet.trees import moment_at, texts_at
 from gitops_ctl.kube.answers import KindNotServed
+from gitops_ctl.kube.cache import Entry
+from gitops_ctl.kube.expectations import Expectations
+from gitops_ctl.kube.expectations import Written as WrittenVersion
 from gitops_ctl.topology import leases
 from gitops_ctl.topology.caches import DEVICE, LEAF, NODE
 from gitops_ctl.topology.condition_plan import Topology
@@ -43,14 +49,13 @@ from gitops_ctl.topology.status_plan import Found, status_of, status_patch, told
 from gitops_ctl.topology.taints import MAINTENANCE, has_taint
 from gitops_ctl.topology.workplaces import workplaces_of
 
-FIELD_MANAGER: Final = "gitops-ctl-topology"
-
 
 class DeviceController:
     """Reconciles CiscoDevices."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
+        self._written = Written(ports)
 
     async def reconcile(self, key: NamespacedName) -> float | None:
         """Bring one device and its Node to what the policy and the evidence say.
@@ -58,34 +63,45 @@ class DeviceController:
         Returns:
             Seconds until it has to be looked at again, None when only an event can change anything.
         """
-        ports, policy = self._ports, self._ports.policy()
-        device = ports.caches.devices.cache.get(key)
-        if device is None or policy is None or not ports.caches.usable:
+        device = self._ports.caches.devices.cache.get(key)
+        if device is None:
+            self._written.forget(key)
             return None
-        if ports.caches.versions(key.namespace) is None:
+        if not self._ports.caches.usable or self._ports.caches.versions(key.namespace) is None:
             return None
-        has_finalizer = names.DEVICE_FINALIZER in list_at(device, "metadata", "finalizers")
+        if self._written.is_unseen(key):
+            return self._ports.options.resync_s
+        return await self._step(device)
+
+    async def _step(self, device: JsonObject) -> float | None:
+        policy = self._ports.policy()
+        is_ours = names.DEVICE_FINALIZER in list_at(device, "metadata", "finalizers")
         if text_at(device, "metadata", "deletionTimestamp"):
-            return await self._remove(key, device) if has_finalizer else None
-        if not has_finalizer:
-            if not matches_fleet(policy, texts_at(device, "metadata", "labels")):
+            why = deletion_problem(device)
+            if is_ours and not why:
+                await self._remove(device)
+            if not is_ours or not why:
                 return None
+            self._ports.emit(device, "Warning", "DeletionBlocked", why)
+        if policy is None or not (is_ours or matches_fleet(policy, texts_at(device, "metadata", "labels"))):
+            return None
+        if not is_ours:
             device = await self._protected(device)
-        return await _Pass(ports, policy, key, device).run()
+        return await _Pass(self._ports, policy, self._written, device).run()
 
     async def _protected(self, device: JsonObject) -> JsonObject:
         """With our finalizer, before anything of the device is made."""
         finalizers = [*list_at(device, "metadata", "finalizers"), names.DEVICE_FINALIZER]
         self._ports.require()
-        return await self._ports.client.patch_merge(
-            _path(device), {"metadata": {**_versions(device), "finalizers": finalizers}}, manager=FIELD_MANAGER
+        written = await self._ports.client.patch_merge(
+            _path(device), {"metadata": {**_versions(device), "finalizers": finalizers}}, manager=FIELD_MANAGER_TOPOLOGY
         )
+        self._written.add(NamespacedName.of(device), written)
+        return written
 
-    async def _remove(self, key: NamespacedName, device: JsonObject) -> float | None:
-        ports = self._ports
-        if why := deletion_problem(device):
-            ports.emit(device, "Warning", "DeletionBlocked", why)
-            return ports.options.resync_s
+    async def _remove(self, device: JsonObject) -> None:
+        """The Node, the Leases, and then the finalizer; needs no policy."""
+        ports, key = self._ports, NamespacedName.of(device)
         ports.require()
         name = node_name_of(device)
         node = await ports.client.find(NODE.path("", name))
@@ -95,20 +111,22 @@ class DeviceController:
         finalizers = [one for one in list_at(device, "metadata", "finalizers") if one != names.DEVICE_FINALIZER]
         try:
             await ports.client.patch_merge(
-                _path(device), {"metadata": {**_versions(device), "finalizers": finalizers}}, manager=FIELD_MANAGER
+                _path(device),
+                {"metadata": {**_versions(device), "finalizers": finalizers}},
+                manager=FIELD_MANAGER_TOPOLOGY,
             )
         except KindNotServed:
             raise
         except NotFound:
-            return None
-        return None
+            return
 
 
 class _Pass:
     """What one pass knows of one device that stays."""
 
-    def __init__(self, ports: Ports, policy: FleetPolicy, key: NamespacedName, device: JsonObject) -> None:
-        self._ports, self._policy, self._key, self._device = ports, policy, key, device
+    def __init__(self, ports: Ports, policy: FleetPolicy, written: "Written", device: JsonObject) -> None:
+        self._ports, self._policy, self._written, self._device = ports, policy, written, device
+        self._key = key = NamespacedName.of(device)
         self._now: datetime = ports.clock.wall()
         self._planes = workplaces_of(ports, policy, key.namespace)
 
@@ -217,7 +235,8 @@ class _Pass:
                 return None
             self._ports.require()
             made = new_node(device, topology.projection, app=app, network=network)
-            node = await client.create(NODE.path(), made, manager=FIELD_MANAGER)
+            node = await client.create(NODE.path(), made, manager=FIELD_MANAGER_TOPOLOGY)
+            self._written.add(self._key, node)
         elif topology.identity is not None and not is_ours(device, node):
             return node
         wanted = NodeWanted(
@@ -232,14 +251,19 @@ class _Pass:
         if patch is None:
             return node
         self._ports.require()
-        return await client.patch_merge(NODE.path("", node_name_of(device)), patch, manager=FIELD_MANAGER)
+        node = await client.patch_merge(NODE.path("", node_name_of(device)), patch, manager=FIELD_MANAGER_TOPOLOGY)
+        self._written.add(self._key, node)
+        return node
 
     async def _write_status(self, status: JsonObject) -> None:
         patch = status_patch(self._device, status)
         if patch is None:
             return
         self._ports.require()
-        await self._ports.client.patch_merge(_path(self._device), patch, manager=FIELD_MANAGER, subresource="status")
+        written = await self._ports.client.patch_merge(
+            _path(self._device), patch, manager=FIELD_MANAGER_TOPOLOGY, subresource="status"
+        )
+        self._written.add(self._key, written)
         for kind, (word, reason, message) in told(object_at(self._device, "status"), status).items():
             is_bad = (word == "True") is (kind in (names.TOPOLOGY_INCOMPLETE, names.TOPOLOGY_CONFLICT))
             if is_bad or kind in (names.TOPOLOGY_READY, names.MAINTENANCE_READY):
@@ -257,6 +281,39 @@ class _Pass:
         health = object_at(status, "healthObservation")
         left_s = seconds_left(health, now=self._now, freshness_s=self._freshness_s)
         return left_s or None  # due, and nothing new was seen: the next heartbeat wakes it
+
+
+class Written:
+    """Our writes to devices and Nodes that the caches have yet to show: nothing is planned from what was there before them."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._expected: Expectations[NamespacedName] = Expectations()
+
+    def add(self, device: NamespacedName, tree: JsonObject) -> None:
+        """A device or a Node that was written for `device`, as the server answered."""
+        metadata, now_s = object_at(tree, "metadata"), self._ports.clock.boot_s()
+        version = WrittenVersion(text_at(metadata, "uid"), text_at(metadata, "resourceVersion"), now_s)
+        self._expected.wrote(device, target=NamespacedName.of(tree), written=version)
+
+    def is_unseen(self, device: NamespacedName) -> bool:
+        """Whether a write for `device` is not in the caches yet."""
+        caches = self._ports.caches
+        return self._expected.waits(
+            device,
+            now_s=self._ports.clock.boot_s(),
+            seen=partial(self._entry, device),
+            listed_s=min(caches.devices.listed_s, caches.nodes.listed_s),
+        )
+
+    def _entry(self, device: NamespacedName, target: Hashable) -> Entry[Any] | None:
+        assert isinstance(target, NamespacedName)
+        informer = self._ports.caches.devices if target == device else self._ports.caches.nodes
+        return informer.cache.entry(target)
+
+    def forget(self, device: NamespacedName) -> None:
+        """The device is gone."""
+        self._expected.forget(device)
 
 
 def _path(device: JsonObject) -> str:

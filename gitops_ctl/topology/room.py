@@ -123,19 +123,18 @@ class TopologyRoom:
     async def _take_policy(self, key: NamespacedName) -> float | None:
         """Take up the policy; one that cannot be used stops everything until it can."""
         tree = self.caches.policies.cache.get(key)
-        if tree is None or not self.caches.devices.cache:
-            self.policy = None
-            return None
         try:
-            self._require_leader()
-            if not self._alone:
+            if self.caches.is_needed and not self._alone:
+                self._require_leader()
                 await require_alone(self._client)
                 self._alone = True
-            policy = await self._bind(key.namespace, key.name)
+                self._look_at_devices()
+            policy = await self._bind(key.namespace, key.name) if tree is not None and self._alone else None
         except GitopsError as error:
             self.policy = None
             log.warning("no fleet policy in force", code=error.code.name, error=error.message)
-            self._emit(tree, "Warning", error.reason, f"{error.message}; {error.hint}")
+            if tree is not None:
+                self._emit(tree, "Warning", error.reason, f"{error.message}; {error.hint}")
             raise
         if policy != self.policy:
             self.policy = policy
@@ -144,6 +143,9 @@ class TopologyRoom:
 
     def _look_at_everything(self) -> None:
         self._poke_policy()
+        self._look_at_devices()
+
+    def _look_at_devices(self) -> None:
         for key in list(self.caches.devices.cache):
             self.queues["ciscodevice"].add(key)
             self._poke_workers(key.namespace)

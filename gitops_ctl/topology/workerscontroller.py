@@ -1,7 +1,6 @@
 """One pass over one namespace: the accounts, rights and Deployments of its workers (rollouts.md, sections 17.1, 17.2 and 18.2)."""
 
-from typing import Final
-
+from gitops_ctl.api.names import FIELD_MANAGER_TOPOLOGY
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError
 from gitops_ctl.core.ids import NamespacedName
@@ -20,8 +19,6 @@ from gitops_ctl.topology.workers_plan import (
     wanted_objects,
 )
 from gitops_ctl.topology.workplaces import tenant_of
-
-FIELD_MANAGER: Final = "gitops-ctl-topology"
 
 
 class WorkersController:
@@ -72,7 +69,7 @@ class WorkersController:
         if wanted.tree is None:
             if live is not None:
                 self._ports.require()
-                await client.delete(path, uid=text_at(live, "metadata", "uid"), propagation="Foreground")
+                await client.delete(path, uid=text_at(live, "metadata", "uid"))
             return
         if live is not None and covers(live, wanted.tree):
             return
@@ -80,7 +77,7 @@ class WorkersController:
         if live is not None and live.get("roleRef", {}) != wanted.tree.get("roleRef", {}):
             # A binding never changes its role.
             await client.delete(path, uid=text_at(live, "metadata", "uid"))
-        await client.apply(path, wanted.tree, manager=FIELD_MANAGER, force=True)
+        await client.apply(path, wanted.tree, manager=FIELD_MANAGER_TOPOLOGY, force=True)
 
     def _refuse(self, wanted: Wanted, live: JsonObject) -> None:
         kind = wanted.resource.gvk.kind
