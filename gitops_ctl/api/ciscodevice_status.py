@@ -213,7 +213,7 @@ class SessionOperation(Part):
 _SESSION_IDENTITY: Final = ("sessionToken", "operation", "deviceUID", "nodeName", "nodeUID", "requestedAt")
 _SAME_SESSION: Final = " && ".join(f"self.{member} == oldSelf.{member}" for member in _SESSION_IDENTITY)
 _SAME_LEASE: Final = " && ".join(
-    f"self.lease.{member} == oldSelf.lease.{member}" for member in ("namespace", "name", "uid")
+    f"self.lease.{member} == oldSelf.lease.{member}" for member in ("__namespace__", "name", "uid")
 )
 _SAME_PURPOSE: Final = (
     "has(self.purpose) == has(oldSelf.purpose) && (!has(self.purpose) || self.purpose == oldSelf.purpose) && "

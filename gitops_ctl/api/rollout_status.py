@@ -247,6 +247,8 @@ class RolloutStatus(Part):
     observed_generation: Generation = 0
     phase: RolloutPhase | None = None
     frozen_plan: FrozenPlan | None = None
+    intent_hash: Digest | None = None
+    """Of what people asked for, without what the cluster added; equal plans have equal ones."""
     effective_policy: EffectivePolicy | None = None
     policy_transition: PolicyTransition | None = None
     approval: ApprovalStatus | None = None
@@ -259,6 +261,7 @@ class RolloutStatus(Part):
 
     cel_transitions: ClassVar[tuple[Transition, ...]] = (
         kept("frozenPlan", message="a published plan must neither change nor go away"),
+        kept("intentHash"),
         _EPOCH_GROWS,
         _RECOVERIES_STAY,
     )

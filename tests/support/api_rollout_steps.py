@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.api import MOMENT, with_status
+from tests.support.api import DIGEST, MOMENT, with_status
 from tests.support.api_rollouts import (
     LATER,
     LEAF_UID,
@@ -189,6 +189,14 @@ _STATUS_STEPS = (
         {"frozenPlan": a_frozen_plan(hash=OTHER_DIGEST)},
         {"frozenPlan": a_frozen_plan(targets=[a_planned_target(wave=1)])},
         told="a published plan must neither change nor go away",
+    ),
+    _status(
+        "intent hash",
+        {"intentHash": DIGEST},
+        {"intentHash": DIGEST, "phase": "Executing"},
+        {"phase": "Executing"},
+        {"intentHash": OTHER_DIGEST},
+        told="intentHash must not change or go away once it is set",
     ),
     _status("policy epoch", _epoch(2), _epoch(3), _epoch(1), {}, told="the policy epoch must neither fall nor go away"),
     _status(

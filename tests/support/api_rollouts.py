@@ -256,6 +256,7 @@ def a_full_rollout() -> dict[str, Any]:
         observedGeneration=1,
         phase="Cancelled",
         frozenPlan=a_frozen_plan(),
+        intentHash=DIGEST,
         effectivePolicy={"epoch": 1, "policy": a_policy_snapshot(), "updatedAt": MOMENT},
         policyTransition={"epoch": 2, "policy": a_policy_snapshot(), "startedAt": MOMENT},
         approval={
