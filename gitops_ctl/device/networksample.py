@@ -39,7 +39,7 @@ class Look:
 
 def sample_of(seen: Seen[Surroundings], *, by: Collector, look: Look) -> JsonObject:
     """The sample as it stands in `healthObservation.network`."""
-    interfaces, neighbors = seen.value.interfaces, seen.value.neighbors
+    interfaces, neighbors = seen.value.interfaces, _adjacencies(seen.value.neighbors)
     chosen, gaps = _chosen(interfaces, neighbors, look.required), list(seen.gaps)
     if look.required - {interface.name for interface in chosen} and len(interfaces) > _MOST:
         gaps.append(f"more than {_MOST} interfaces are required")
@@ -65,6 +65,14 @@ def sample_of(seen: Seen[Surroundings], *, by: Collector, look: Look) -> JsonObj
 def failed_sample(why: str, *, by: Collector, look: Look) -> JsonObject:
     """The sample of a look that gave nothing: incomplete, with the reason."""
     return sample_of(Seen(Surroundings(), (why or "the device was not read",)), by=by, look=look)
+
+
+def _adjacencies(neighbors: tuple[Neighbor, ...]) -> tuple[Neighbor, ...]:
+    """One for each device on each interface: a device that speaks both protocols is no second path.  CDP comes first."""
+    found: dict[tuple[str, str], Neighbor] = {}
+    for neighbor in neighbors:
+        found.setdefault((neighbor.id.casefold(), neighbor.interface), neighbor)
+    return tuple(found.values())
 
 
 def _chosen(

@@ -9,6 +9,7 @@ import pytest
 from gitops_ctl.api.ciscodevice_status import NetworkSample
 from gitops_ctl.device.networksample import Collector, Look, failed_sample, sample_of
 from gitops_ctl.device.operational import Interface, Neighbor, Seen, Surroundings
+from gitops_ctl.fleet.evidence import Expected, Rules, network_problem
 
 START = datetime(2026, 11, 30, 18, 0, tzinfo=UTC)
 LOOK = Look(START, START + timedelta(seconds=2), sequence=7)
@@ -122,7 +123,64 @@ def test_what_does_not_fit_makes_the_sample_incomplete():
     assert len(crowded["neighbors"]) == 64
 
 
-def test_both_protocols_may_see_one_neighbour_and_both_are_told():
-    both = (CORE, replace(CORE, source="lldp"))
+def test_one_neighbour_that_speaks_both_protocols_is_one_adjacency():
+    both = (
+        CORE,
+        replace(CORE, source="lldp", id="Core-1.example.net"),
+        replace(CORE, source="lldp", interface="Te1/1/2"),
+    )
     sample = sample_of(seen(UPLINK, neighbors=both), by=BY, look=LOOK)
-    assert [entry["identity"].partition("|")[0] for entry in sample["neighbors"]] == ["cdp", "lldp"]
+    assert [entry["identity"] for entry in sample["neighbors"]] == [
+        "cdp|core-1.example.net|Te1/1/1|",
+        "lldp|core-1.example.net|Te1/1/2|",
+    ]
+
+
+class TestGate:
+    """The gate judges what is collected here."""
+
+    RULES = Rules(
+        required_interfaces=("Te1/1/1",),
+        required_neighbors=("core-1.example.net",),
+        interfaces_up=True,
+        minimum_headroom=50,
+    )
+    EXPECTED = Expected(BY.revision, BY.pod_uid, BY.identity_hash)
+
+    def judged(self, found, *, look=LOOK, later_s=10) -> str:
+        sample = sample_of(found, by=BY, look=look)
+        now = look.ended + timedelta(seconds=later_s)
+        return network_problem(sample, rules=self.RULES, expected=self.EXPECTED, now=now, freshness_s=300)
+
+    def test_a_complete_look_passes(self):
+        assert self.judged(seen(UPLINK, neighbors=(CORE,))) == ""
+
+    def test_a_partial_look_does_not(self):
+        assert self.judged(seen(UPLINK, neighbors=(CORE,), gaps=("a gap",))) == "EvidenceIncomplete"
+
+    def test_a_look_that_did_not_happen_does_not(self):
+        sample = failed_sample("NetconfUnavailable", by=BY, look=LOOK)
+        found = network_problem(sample, rules=self.RULES, expected=self.EXPECTED, now=LOOK.ended, freshness_s=300)
+        assert found == "EvidenceIncomplete"
+
+    def test_a_slow_look_does_not(self):
+        slow = replace(LOOK, ended=START + timedelta(seconds=61))
+        assert self.judged(seen(UPLINK, neighbors=(CORE,)), look=slow) == "EvidenceCollectionSlow"
+
+    def test_an_old_look_does_not(self):
+        assert self.judged(seen(UPLINK, neighbors=(CORE,)), later_s=301) == "EvidenceStale"
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            ({"up": False}, "InterfaceDown"),
+            ({"speed": None}, "HeadroomUnknown"),
+            ({"ingress": 9 * 10**9}, "TransferHeadroomInsufficient"),
+            ({"name": "Te9/9/9"}, "InterfaceEvidenceMissing"),
+        ],
+    )
+    def test_what_the_device_says_counts(self, change, reason):
+        assert self.judged(seen(replace(UPLINK, **change), neighbors=(CORE,))) == reason
+
+    def test_a_required_neighbour_that_is_away_counts(self):
+        assert self.judged(seen(UPLINK)) == "AlternatePathUnavailable"

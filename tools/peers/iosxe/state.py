@@ -75,17 +75,6 @@ class DeviceFile:
 
 def new_device(serial: str, *, version: str = "17.18.02.0.4112.1766116039", supervisors: int = 1) -> dict[str, Any]:
     """A healthy switch at one committed version, with two uplinks and nothing unsaved."""
-    slots = [
-        {
-            "slot": f"R{number}",
-            "role": "standby" if number else "active",
-            "flashTotal": FLASH,
-            "flashFree": 6 * 2**30,
-            "running": version,
-            "next": version,
-        }
-        for number in range(supervisors)
-    ]
     config = (
         f'<native xmlns="http://cisco.com/ns/yang/Cisco-IOS-XE-native"><hostname>{serial.lower()}</hostname></native>'
     )
@@ -93,7 +82,7 @@ def new_device(serial: str, *, version: str = "17.18.02.0.4112.1766116039", supe
         "serial": serial,
         "platform": "C9300-48UXM",
         "mode": "install",
-        "supervisors": slots,
+        "supervisors": [_supervisor(number, version) for number in range(supervisors)],
         "packages": [{"version": version, "state": "committed", "file": "", "addedAt": 0}],
         "running": version,
         "committed": version,
@@ -106,20 +95,7 @@ def new_device(serial: str, *, version: str = "17.18.02.0.4112.1766116039", supe
         "committing": None,
         "operation": None,
         "provisioned": True,
-        "interfaces": [
-            {
-                "name": f"TenGigabitEthernet1/1/{number}",
-                "oper": "up",
-                "speed": 10**10,
-                "inKbps": 400_000,
-                "outKbps": 900_000,
-            }
-            for number in (1, 2)
-        ],
-        "cdp": [
-            {"id": f"core-{number}.example.net", "interface": f"TenGigabitEthernet1/1/{number}", "state": "discovered"}
-            for number in (1, 2)
-        ],
+        **_uplinks(),
         "lldp": [],
         "apps": [],
         "runningConfig": config,
@@ -129,6 +105,29 @@ def new_device(serial: str, *, version: str = "17.18.02.0.4112.1766116039", supe
         "faults": [],
         "sessions": {},
         "sessionLimit": 16,
+    }
+
+
+def _supervisor(number: int, version: str) -> dict[str, Any]:
+    return {
+        "slot": f"R{number}",
+        "role": "standby" if number else "active",
+        "flashTotal": FLASH,
+        "flashFree": 6 * 2**30,
+        "running": version,
+        "next": version,
+    }
+
+
+def _uplinks() -> dict[str, Any]:
+    names = [f"TenGigabitEthernet1/1/{number}" for number in (1, 2)]
+    rates = {"oper": "up", "speed": 10**10, "inKbps": 400_000, "outKbps": 900_000}
+    return {
+        "interfaces": [{"name": name, **rates} for name in names],
+        "cdp": [
+            {"id": f"core-{number}.example.net", "interface": name, "state": "discovered"}
+            for number, name in enumerate(names, start=1)
+        ],
     }
 
 
