@@ -27,6 +27,7 @@ def forecast_result(rollout: JsonObject, found: PlanForecast) -> Result:
             {"reason": one.reason.value, "device": one.device, "message": one.message} for one in found.warnings
         ],
         "budgets": object_at(plan, "budgets"),
+        "policy": found.snapshot.to_json(),
         "intentHash": found.intent_hash,
         "unseen": list(found.unseen),
     }
@@ -75,6 +76,7 @@ def _lines(rollout: JsonObject, found: PlanForecast) -> Iterator[str]:
     else:
         yield _order(plan, found)
     yield _budgets(plan)
+    yield _fleet(found)
     yield from (f"Warning: {one}" for one in found.warnings)
     if found.unseen:
         yield f"Not looked at: {listed(found.unseen)}."
@@ -115,6 +117,17 @@ def _budgets(plan: JsonObject) -> str:
     wave = int_at(health, "waveSoakSeconds") or DEFAULT_WAVE_SOAK_S
     own = "; ".join([f"{_count(transfers, 'transfer')} and {unavailable} unavailable at once", *domains])
     return f"Budgets: {own}. Soak: {canary} s after a canary, {wave} s after any other."
+
+
+def _fleet(found: PlanForecast) -> str:
+    fleet = found.snapshot
+    domains = [
+        f"{domain.key}: " + ", ".join(f"{limit} {word}" for limit, word in limits if limit is not None)
+        for domain in fleet.domains
+        for limits in [((domain.transfers, "transfers"), (domain.unavailable, "unavailable"))]
+    ]
+    own = "; ".join([f"{_count(fleet.transfers, 'transfer')} and {fleet.unavailable} unavailable", *domains])
+    return f"The fleet as a whole allows: {own}."
 
 
 _KINDS = (("maxConcurrentTransfers", "transfers"), ("maxUnavailable", "unavailable"))

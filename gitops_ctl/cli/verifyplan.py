@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EXIT_DIFFERS = 2
 _COLUMNS = ("VERDICT", "MEMBER", "OBJECT", "VALUE", "DETAIL")
+_SHOWN = len("sha256:") + 12
 _HASHES = ("hash", "Hash", "hash]")
 _PATHS = {
     ROLLOUT_KIND: f"/apis/{OPERATIONS_GROUP}/v1alpha1/namespaces/{{0}}/iosxesoftwarerollouts/{{1}}",
@@ -97,8 +98,13 @@ def _result(findings: Iterable[Finding], trees: Iterable[JsonObject], *, form: F
 
 def _value(finding: Finding) -> str:
     if finding.state is State.DIFFERS:
-        return f"{finding.published or 'nothing'}, computed {finding.computed}"
+        return f"{_short(finding.published) or 'nothing'}, computed {_short(finding.computed)}"
     return finding.computed or finding.published
+
+
+def _short(text: str) -> str:
+    """Enough of a hash to tell two apart; JSON has all of it."""
+    return f"{text[:_SHOWN]}…" if text.startswith("sha256:") else text
 
 
 def _summary(findings: Iterable[Finding]) -> str:

@@ -1,7 +1,6 @@
 """What a rollout would be planned as, said before it exists: who is in and from where, who is out, who blocks, and why.
 
-The same functions as for freezing, with every problem of every device in place of the first one (rollouts.md, section 22, last line of "where
-we do better").  What nobody looked at is left out and said to be.
+The same functions as for freezing, with every problem of every device in place of the first one (rollouts.md, section 22).  What nobody looked at is left out and said to be.
 """
 
 import enum
@@ -15,6 +14,7 @@ from gitops_ctl.fleet.policy import matches_fleet, risk_groups_of, semantic_hash
 from gitops_ctl.rollout.freeze import Considered, FreezeInput, Frozen, consider, freeze
 from gitops_ctl.rollout.intent import intent_hash
 from gitops_ctl.rollout.problem import Problem
+from gitops_ctl.rollout.snapshot import PolicySnapshot, snapshot_of
 from gitops_ctl.rollout.warnings import PlanWarning, plan_warnings
 
 
@@ -60,6 +60,7 @@ class PlanForecast:
         intent_hash: "" while a device has no UID yet, or nothing is selected.
         frozen: the plan as it would be published; None where something blocks it, or not everything was looked at.
         unseen: what was not looked at, in words.
+        snapshot: the fleet policy, whose numbers bound those of the plan.
     """
 
     devices: tuple[DevicePlace, ...]
@@ -68,6 +69,7 @@ class PlanForecast:
     intent_hash: str
     frozen: Frozen | None
     unseen: tuple[str, ...]
+    snapshot: PolicySnapshot
 
     @property
     def is_blocked(self) -> bool:
@@ -93,7 +95,7 @@ def plan_forecast(
     unseen = (*_unseen(observed=observed, secrets=secrets), *unseen)
     considered = consider(given, observed=observed, secrets=secrets)
     if isinstance(considered, Problem):
-        return PlanForecast((), (considered,), (), "", None, unseen)
+        return PlanForecast((), (considered,), (), "", None, unseen, snapshot_of(given.policy))
     by_device: dict[str, list[Problem]] = {}
     for problem in considered.problems:
         by_device.setdefault(problem.device, []).append(problem)
@@ -110,6 +112,7 @@ def plan_forecast(
         intent_hash=_intent(given, considered),
         frozen=frozen if isinstance(frozen, Frozen) else None,
         unseen=unseen,
+        snapshot=snapshot_of(given.policy),
     )
 
 
