@@ -135,7 +135,7 @@ class WorkerControl:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One stage whose mutation the worker has claimed; `claimed_at_text` is the time as stored, because attestations name it exactly."""
+    """One stage whose mutation the worker has claimed; `claimed_at_text` is the time as stored, because a recovery names it exactly."""
 
     stage: str
     reservation_id: str
@@ -156,7 +156,7 @@ class InstallCommit:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredClaim:
-    """A claim that an attestation names."""
+    """A claim that a recovery names."""
 
     stage: str
     claimed_at_text: str
@@ -164,7 +164,7 @@ class RecoveredClaim:
 
 @dataclass(frozen=True, slots=True)
 class ManagerRecovery:
-    """What two persons attested about the leaf (11.6)."""
+    """What two persons signed for about the leaf (11.6)."""
 
     outcome: str
     claims: tuple[RecoveredClaim, ...]
