@@ -159,9 +159,9 @@ class DeviceLocks:
         """
 
         async def one_round() -> bool:
-            tree = await self._client.get(claim.path)
-            lock = device_of(tree).lock
-            if lock is None or acquisition_in(lock) != acquisition:
+            tree = await self._client.find(claim.path)
+            lock = device_of(tree).lock if tree is not None else None
+            if tree is None or lock is None or acquisition_in(lock) != acquisition:
                 return False
             if lock.state != LOCK_RELEASING:
                 await self._patch(claim, tree, {"state": LOCK_RELEASING})
@@ -173,9 +173,9 @@ class DeviceLocks:
         """Clear exactly this lock once the ledger, read now, has nothing of the device."""
 
         async def one_round() -> Refusal | None:
-            tree = await self._client.get(claim.path)
-            lock = device_of(tree).lock
-            if lock is None or acquisition_in(lock) != acquisition:
+            tree = await self._client.find(claim.path)
+            lock = device_of(tree).lock if tree is not None else None
+            if tree is None or lock is None or acquisition_in(lock) != acquisition:
                 return None
             if lock.state != LOCK_RELEASING:
                 return Refusal(Reason.NOT_PROVEN, f"the lock of device {claim.device_name} is not being released")

@@ -37,6 +37,8 @@ class Reason(enum.StrEnum):
     PREPARED_OWNERSHIP = "PreparedOwnershipRetained"
     WORKLOADS = "WorkloadsRunning"
     PREFLIGHT = "PreflightPending"
+    WINDOW_NOT_OPEN = "ActivationWindowNotOpen"
+    WINDOW_CLOSED = "ActivationWindowClosed"
 
 
 BLOCKS_TARGET = frozenset(
@@ -51,6 +53,8 @@ BLOCKS_TARGET = frozenset(
         Reason.PREPARED_OWNERSHIP,
         Reason.WORKLOADS,
         Reason.PREFLIGHT,
+        Reason.WINDOW_NOT_OPEN,
+        Reason.WINDOW_CLOSED,
     }
 )
 
@@ -65,6 +69,7 @@ class Refusal:
         used: what is in use, the refused target not counted.
         limit: the number in force.
         holders: who uses it, `namespace/leaf` each or the names of unavailable devices, sorted.
+        check: the word of the check that failed inside the reason; empty when the reason says it all.
     """
 
     reason: Reason
@@ -73,8 +78,21 @@ class Refusal:
     used: int = 0
     limit: int = 0
     holders: tuple[str, ...] = ()
+    check: str = ""
 
     @property
     def blocks_target(self) -> bool:
         """Whether only this target waits; False ends the pass."""
         return self.reason in BLOCKS_TARGET
+
+    @property
+    def target_reason(self) -> str:
+        """The reason that the target shows while it waits for this (3.6)."""
+        if self.reason in {Reason.PREPARED_OWNERSHIP, Reason.WINDOW_NOT_OPEN, Reason.WINDOW_CLOSED}:
+            return self.reason
+        if self.reason is Reason.PREFLIGHT:
+            return self.check or self.reason
+        return self.check if self.check in _SHOWN else "AdmissionBlocked"
+
+
+_SHOWN = frozenset({"ClaimHistoryLost", "DeviceRetired"})

@@ -281,7 +281,7 @@ class ApiServer:
         if method == "POST" and (namespace or not call.resource.namespaced):
             return self._answer(call, *self.writes.create(call))
         if method == "DELETE" and (namespace or not call.resource.namespaced):
-            matches = selected(call.request.query)
+            matches = selected(call.request.query, call.resource.collection)
             chosen = [item for item in self.store.all(call.resource.collection, namespace) if matches(item[1])]
             return self._answer(call, *self.deletion.delete_collection(call, chosen))
         raise path_not_found() if call.resource.custom and method == "POST" else method_not_allowed()

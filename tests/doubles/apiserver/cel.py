@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from cel_expr_python import cel
@@ -42,23 +43,28 @@ class RuleFailed(Exception):
     """The rule could not be evaluated."""
 
 
+@cache
+def _environment() -> Any:
+    return cel.NewEnv(
+        variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN},
+        extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional()],
+    )
+
+
+@cache
+def _compiled(text: str) -> Any:
+    """One compiled form of each text for all servers of a process: compiling costs more than evaluating."""
+    return _environment().compile(text)
+
+
 class Rules:
     """Compiles each text once.  What the engine does not know is answered with 501, never ignored."""
 
-    def __init__(self) -> None:
-        self._environment = cel.NewEnv(
-            variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN},
-            extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional()],
-        )
-        self._compiled: dict[str, Any] = {}
-
     def compile(self, text: str) -> Any:
-        if text not in self._compiled:
-            try:
-                self._compiled[text] = self._environment.compile(text)
-            except Exception as error:
-                raise not_implemented(f"the expression {text!r}: {error}") from error
-        return self._compiled[text]
+        try:
+            return _compiled(text)
+        except Exception as error:
+            raise not_implemented(f"the expression {text!r}: {error}") from error
 
     def holds(self, text: str, *, value: Any, old: Any) -> bool:
         """Whether the rule is exactly true.

@@ -24,7 +24,7 @@ def listed(store: Store, resource: Resource, namespace: str, query: Mapping[str,
         objects = store.at(resource.collection, namespace, version)
     except Compacted as error:
         raise expired_token(start, namespace) from error
-    matches = selected(query)
+    matches = selected(query, resource.collection)
     chosen = [(key, tree) for key, tree in objects if key > start and matches(tree)]
     limit = _limit(query)
     page, rest = (chosen[:limit], chosen[limit:]) if limit else (chosen, [])

@@ -46,26 +46,31 @@ def _label_test(part: str) -> Callable[[Mapping[str, str]], bool]:
     raise bad_request(f"unable to parse requirement: {part}")
 
 
-def fields_match(text: str) -> Predicate:
-    """The predicate of a field selector; only the two fields that every kind has."""
-    wanted: list[tuple[str, str, bool]] = []
+_OF_PODS = ("spec.nodeName",)
+"""Fields by which Pods can be chosen besides; the server knows more."""
+
+
+def fields_match(text: str, *, collection: tuple[str, str] = ("", "")) -> Predicate:
+    """The predicate of a field selector: the two fields that every kind has, and the Node of a Pod."""
+    known = ("metadata.name", "metadata.namespace", *(_OF_PODS if collection == ("", "pods") else ()))
+    wanted: list[tuple[str, str, str, bool]] = []
     for part in _requirements(text):
         found = _EQUAL.match(part)
         if found is None:
             raise bad_request(f"invalid selector: '{part}'; can't understand '{part}'")
-        if found["key"] not in ("metadata.name", "metadata.namespace"):
+        if found["key"] not in known:
             raise bad_request(f"field label not supported: {found['key']}")
-        wanted.append((found["key"].partition(".")[2], found["value"], found["word"] != "!="))
+        where, _, name = found["key"].partition(".")
+        wanted.append((where, name, found["value"], found["word"] != "!="))
 
     def matches(tree: Mapping[str, Any]) -> bool:
-        metadata = tree.get("metadata", {})
-        return all((metadata.get(name, "") == value) is equal for name, value, equal in wanted)
+        return all((tree.get(where, {}).get(name, "") == value) is equal for where, name, value, equal in wanted)
 
     return matches
 
 
-def selected(query: Mapping[str, str]) -> Predicate:
-    """Both selectors of a request."""
+def selected(query: Mapping[str, str], collection: tuple[str, str] = ("", "")) -> Predicate:
+    """Both selectors of a request for objects of a collection."""
     by_label = labels_match(query.get("labelSelector", ""))
-    by_field = fields_match(query.get("fieldSelector", ""))
+    by_field = fields_match(query.get("fieldSelector", ""), collection=collection)
     return lambda tree: by_label(tree) and by_field(tree)

@@ -116,7 +116,7 @@ def open_watch(store: Store, resource: Resource, namespace: str, query: Mapping[
         store,
         resource,
         namespace,
-        selected(query),
+        selected(query, resource.collection),
         version or store.version,
         bookmarks=query.get("allowWatchBookmarks", "").lower() in ("1", "true"),
     )
