@@ -20,9 +20,6 @@ from gitops_ctl.rollout.problem import Problem, Reason
 
 T = TypeVar("T")
 
-_Key = tuple[str, str, str, str]
-"""UID and resourceVersion of a device, UID and resourceVersion of its Node."""
-
 
 @dataclass(frozen=True, slots=True)
 class FleetLook:
@@ -46,21 +43,44 @@ class FleetLook:
 
 
 class ByVersion(Generic[T]):
-    """What objects are read as, remembered by UID and resourceVersion.  Forgets what is not given any more."""
+    """What objects are read as, remembered until they change.  Forgets what is not given any more.
+
+    A cache hands out the same tree until the object changes, so trees are told apart by identity first; a tree that was listed anew is
+    known by UID and resourceVersion.
+    """
 
     def __init__(self, read: Callable[[JsonObject], T]) -> None:
         self._read = read
-        self._known: dict[tuple[str, str], T] = {}
+        self._known: dict[int, tuple[JsonObject, T]] = {}
 
     def __call__(self, trees: Iterable[JsonObject]) -> tuple[T, ...]:
-        """The objects as values, in the order of the trees."""
-        known: dict[tuple[str, str], T] = {}
+        """The objects as values, in the order of the trees, which nobody may change afterwards."""
+        before, self._known = self._known, {}
+        by_version: dict[tuple[str, str], T] = {}
+        values = []
         for tree in trees:
-            key = (text_at(tree, "metadata", "uid"), text_at(tree, "metadata", "resourceVersion"))
-            found = self._known.get(key)
-            known[key] = self._read(tree) if found is None else found
-        self._known = known
-        return tuple(known.values())
+            found = before.get(id(tree))
+            if found is None or found[0] is not tree:
+                by_version = by_version or {_version(old): value for old, value in before.values()}
+                value = by_version.get(_version(tree))
+                found = (tree, self._read(tree) if value is None else value)
+            self._known[id(tree)] = found
+            values.append(found[1])
+        return tuple(values)
+
+
+def _version(tree: JsonObject) -> tuple[str, str]:
+    return text_at(tree, "metadata", "uid"), text_at(tree, "metadata", "resourceVersion")
+
+
+@dataclass(slots=True)
+class _Known:
+    """One device with its Node, judged; `node` is None where there is none of its name."""
+
+    device: Device
+    node: NodeSeen | None
+    standing: Standing | HealthProblem | None
+    """None outside the fleet."""
 
 
 class FleetMemo:
@@ -68,8 +88,8 @@ class FleetMemo:
 
     def __init__(self) -> None:
         self._policy = ""
-        self._standings: dict[_Key, Standing | HealthProblem] = {}
-        self._groups: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+        self._known: dict[str, _Known] = {}
+        self._groups: list[tuple[str, tuple[str, ...]]] | None = None
         self._membership = ""
 
     def look(
@@ -88,38 +108,48 @@ class FleetMemo:
             nodes: by name.
             freshness_s: the policy's when left out.
         """
-        self._forget_another(policy)
+        before = self._of_policy(policy)
         limit = policy.health_freshness_s if freshness_s is None else freshness_s
-        standings, members, problems, groups = {}, [], [], []
+        self._known, members, problems, groups = {}, [], [], []
         for device in sorted(devices, key=lambda one: (one.namespace, one.name)):
-            if device.retired is not None or not matches_fleet(policy, device.labels):
-                continue
-            node = nodes.get(device.node_name)
-            key = _key(device, node)
-            standing = self._standings.get(key) or standing_of(device, node, policy)
-            standings[key] = standing
+            known = _judged(before.get(device.uid), device, nodes.get(device.node_name), policy)
+            self._known[device.uid] = known
+            standing = known.standing
             if isinstance(standing, HealthProblem):
                 problems.append(_problem(device, standing))
-                continue
-            members.append(standing.member(now, freshness_s=limit))
-            groups.append((standing.physical_id, standing.groups))
-        self._standings = standings
-        return FleetLook(tuple(members), tuple(problems), self._hash_of(tuple(groups)))
+            elif standing is not None:
+                members.append(standing.member(now, freshness_s=limit))
+                groups.append((standing.physical_id, standing.groups))
+        return FleetLook(tuple(members), tuple(problems), self._hash_of(groups))
 
-    def _forget_another(self, policy: FleetPolicy) -> None:
+    def _of_policy(self, policy: FleetPolicy) -> dict[str, _Known]:
+        """What is known, as far as it was judged by a policy of this meaning."""
         meaning = semantic_hash(policy)
         if meaning != self._policy:
-            self._policy, self._standings = meaning, {}
+            self._policy = meaning
+            return {}
+        return self._known
 
-    def _hash_of(self, groups: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
+    def _hash_of(self, groups: list[tuple[str, tuple[str, ...]]]) -> str:
         if groups != self._groups:
             self._groups, self._membership = groups, membership_hash(groups)
         return self._membership
 
 
-def _key(device: Device, node: NodeSeen | None) -> _Key:
-    seen = ("", "") if node is None else (node.uid, node.resource_version)
-    return (device.uid, device.resource_version, *seen)
+def _judged(known: _Known | None, device: Device, node: NodeSeen | None, policy: FleetPolicy) -> _Known:
+    """The device as it was judged, or judged now when it, or its Node, is another one or another version."""
+    if known is not None and _is_same(known.device, device) and _is_same(known.node, node):
+        return known
+    in_fleet = device.retired is None and matches_fleet(policy, device.labels)
+    return _Known(device, node, standing_of(device, node, policy) if in_fleet else None)
+
+
+def _is_same(one: Device | NodeSeen | None, other: Device | NodeSeen | None) -> bool:
+    if one is other:
+        return True
+    if one is None or other is None:
+        return False
+    return bool(one.resource_version) and (one.uid, one.resource_version) == (other.uid, other.resource_version)
 
 
 def _problem(device: Device, found: HealthProblem) -> Problem:

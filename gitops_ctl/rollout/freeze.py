@@ -12,7 +12,7 @@ from typing import Final
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, int_at, object_at, objects_at, text_at
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet.device import Device, Preflight
-from gitops_ctl.fleet.encoding import sha256_of
+from gitops_ctl.fleet.encoding import sha256_text
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.fleet.node import NodeSeen
 from gitops_ctl.fleet.policy import FleetPolicy
@@ -343,31 +343,30 @@ def planning_digest(given: FreezeInput) -> str:
 
     A failed plan is tried again only under another digest.
     """
-    devices = sorted((one.namespace, one.name, one.uid, one.resource_version) for one in given.devices)
+    # The texts of tuples of texts: unambiguous, and many times cheaper than JSON for a namespace full of Nodes.
     nodes = sorted({one.node_name for one in given.devices} & given.nodes.keys())
-    return sha256_of(
-        {
-            "generation": int_at(given.rollout, "metadata", "generation"),
-            "policy": [given.policy.uid, given.policy.resource_version, given.policy.ledger_uid],
-            "devices": [list(one) for one in devices],
-            "nodes": [_seen(given.nodes[name]) for name in nodes],
-            "secrets": [[one.name, one.uid, one.resource_version] for _, one in sorted(given.secrets.items())],
-            "leaves": sorted([leaf.name, leaf.resource_version] for leaf in given.leaves),
-            "fleet": given.fleet.digest,
-        }
+    parts = (
+        int_at(given.rollout, "metadata", "generation"),
+        (given.policy.uid, given.policy.resource_version, given.policy.ledger_uid),
+        sorted((one.namespace, one.name, one.uid, one.resource_version) for one in given.devices),
+        [_seen(given.nodes[name]) for name in nodes],
+        [(one.name, one.uid, one.resource_version) for _, one in sorted(given.secrets.items())],
+        sorted((leaf.name, leaf.resource_version) for leaf in given.leaves),
+        given.fleet.digest,
     )
+    return sha256_text(repr(parts))
 
 
-def _seen(node: NodeSeen) -> JsonValue:
+def _seen(node: NodeSeen) -> tuple[object, ...]:
     """A Node without what it says again and again."""
     ready, writer = node.ready, node.managed_writer
-    return [
+    return (
         node.name,
         node.uid,
-        dict(sorted(node.labels.items())),
-        dict(sorted(node.annotations.items())),
-        [[taint.key, taint.value, taint.effect] for taint in node.taints],
-        None if ready is None else [ready.status, ready.reason],
-        None if writer is None else [writer.status, writer.reason],
-        [node.machine_id, node.system_uuid],
-    ]
+        sorted(node.labels.items()),
+        sorted(node.annotations.items()),
+        [(taint.key, taint.value, taint.effect) for taint in node.taints],
+        None if ready is None else (ready.status, ready.reason),
+        None if writer is None else (writer.status, writer.reason),
+        (node.machine_id, node.system_uuid),
+    )

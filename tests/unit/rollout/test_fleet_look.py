@@ -1,0 +1,130 @@
+"""The look over the whole fleet: who is a member, who is badly formed, and that nothing is judged twice."""
+
+import pytest
+
+from gitops_ctl.fleet.device import device_of
+from gitops_ctl.fleet.node import node_of
+from gitops_ctl.rollout import fleetlook
+from gitops_ctl.rollout.fleetlook import ByVersion, FleetMemo
+from tests.support.rollout_planning import NOW, SITE, changed, device, fleet, node, observed, policy_record
+
+RISK = [
+    {"name": "pair", "selector": {"matchLabels": {SITE: "site-a"}}, "maxConcurrentTransfers": 1, "maxUnavailable": 1}
+]
+
+
+class Read:
+    """A reader that counts."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self, tree):
+        self.count += 1
+        return tree["metadata"]["name"]
+
+
+def seen(trees, *, memo=None, policy=None, nodes=None, now=NOW, **more):
+    memo = memo or FleetMemo()
+    nodes = {one.name: one for one in map(node_of, map(node, trees) if nodes is None else nodes)}
+    return memo.look(tuple(map(device_of, trees)), nodes, policy=(policy or policy_record()).policy, now=now, **more)
+
+
+def test_objects_are_read_once_for_each_version():
+    read, trees = Read(), fleet(3)
+    known = ByVersion(read)
+    assert known(trees) == known(list(reversed(trees)))[::-1] == ("edge-1", "edge-2", "edge-3")
+    assert read.count == 3
+    relisted = [{**tree, "metadata": dict(tree["metadata"])} for tree in trees]
+    relisted[1]["metadata"]["resourceVersion"] = "42"
+    assert known(relisted) == ("edge-1", "edge-2", "edge-3")
+    assert read.count == 4
+
+
+def test_what_is_not_given_any_more_is_forgotten():
+    read, trees = Read(), fleet(2)
+    known = ByVersion(read)
+    known(trees)
+    known(trees[:1])
+    known(trees)
+    assert read.count == 3
+
+
+def test_members_stand_in_the_order_of_names_whatever_the_order_of_the_list():
+    trees = [device("b"), device("a", namespace="prod"), device("c", namespace="lab")]
+    look = seen(trees)
+    assert [one.device_uid for one in look.members] == ["lab-c-uid", "a-uid", "b-uid"]
+    assert seen(list(reversed(trees))) == look
+
+
+def test_retired_devices_and_those_outside_the_fleet_are_no_members_and_block_nobody():
+    retired = changed(device("edge-8"), "status", "retired", to={"rolloutName": "winter"})
+    outside = changed(device("edge-9"), "metadata", "labels", "topology.cisco.vk/managed", to="no")
+    broken = [changed(tree, "status", "nodeIdentity", to=None) for tree in (retired, outside)]
+    look = seen([device("edge-1"), *broken], nodes=[node(device("edge-1"))])
+    assert [one.device_uid for one in look.members] == ["edge-1-uid"]
+    assert look.problems == ()
+
+
+def test_the_first_badly_formed_device_is_named_with_its_check():
+    trees = fleet(3)
+    nodes = [node(tree) for tree in trees]
+    nodes[1] = changed(nodes[1], "metadata", "annotations", "topology.cisco.vk/projection-hash", to="sha256:0")
+    look = seen([*trees, device("edge-4")], nodes=nodes)
+    assert [(one.device, one.check) for one in look.problems] == [
+        ("prod/edge-2", "ProjectionStale"),
+        ("prod/edge-4", "NodeBindingInvalid"),
+    ]
+    assert len(look.members) == 2
+
+
+def test_age_is_looked_at_each_time_and_the_rest_is_not_judged_again(monkeypatch):
+    judged = []
+    real = fleetlook.standing_of
+    monkeypatch.setattr(fleetlook, "standing_of", lambda *given: judged.append(given[0].name) or real(*given))
+    memo, trees = FleetMemo(), fleet(3)
+    trees[1] = changed(trees[1], "status", "healthObservation", to=observed(trees[1]["status"]["conditions"], age=200))
+    assert [one.unavailable for one in seen(trees, memo=memo).members] == [False, False, False]
+    assert [one.unavailable for one in seen(trees, memo=memo, freshness_s=100).members] == [False, True, False]
+    assert judged == ["edge-1", "edge-2", "edge-3"]
+
+
+@pytest.mark.parametrize("what", ["device", "node", "policy"])
+def test_a_new_version_of_device_node_or_policy_is_judged_again(what, monkeypatch):
+    judged = []
+    real = fleetlook.standing_of
+    memo, trees = FleetMemo(), fleet(2)
+    nodes = [node(tree) for tree in trees]
+    seen(trees, memo=memo, nodes=nodes)
+    monkeypatch.setattr(fleetlook, "standing_of", lambda *given: judged.append(given[0].name) or real(*given))
+    later, beating, policy = list(trees), list(nodes), policy_record()
+    if what == "device":
+        later[0] = changed(trees[0], "metadata", "resourceVersion", to="42")
+    elif what == "node":
+        beating[0] = changed(nodes[0], "metadata", "resourceVersion", to="78")
+    else:
+        policy = policy_record(riskGroups=RISK)
+    look = seen(later, memo=memo, nodes=beating, policy=policy)
+    assert judged == (["edge-1", "edge-2"] if what == "policy" else ["edge-1"])
+    assert len(look.members) == 2
+
+
+def test_the_membership_hash_changes_with_memberships_only():
+    trees = [*fleet(2), device("edge-3", zone="b")]
+    policy = policy_record(riskGroups=RISK)
+    memo = FleetMemo()
+    before = seen(trees, memo=memo, policy=policy).membership_hash
+    ill = [changed(trees[0], "status", "phase", to="Error"), *trees[1:]]
+    assert seen(ill, memo=memo, policy=policy).membership_hash == before
+    without = [*trees[:2]]
+    assert seen(without, memo=memo, policy=policy).membership_hash == before
+    assert seen(trees[1:], memo=memo, policy=policy).membership_hash != before
+
+
+def test_the_digest_of_a_fleet_ignores_health_and_sees_bad_form():
+    trees = fleet(2)
+    before = seen(trees).digest
+    ill = [changed(trees[0], "status", "phase", to="Error"), trees[1]]
+    assert seen(ill).digest == before
+    broken = [changed(trees[0], "status", "nodeIdentity", to=None), trees[1]]
+    assert seen(broken, nodes=[node(tree) for tree in trees]).digest != before
