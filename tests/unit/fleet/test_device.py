@@ -5,7 +5,7 @@ import dataclasses
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_ctl.fleet import names
@@ -385,6 +385,7 @@ READERS = {
 
 @pytest.mark.property
 @pytest.mark.parametrize("kind", READERS)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_tree_with_anything_in_the_place_of_a_member_is_read_without_an_error(kind, data):
     read, whole = READERS[kind]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_ctl.fleet.encoding import compact_json, ordered, sha256_of, sha256_text, sorted_map, without_empty
@@ -94,6 +94,7 @@ def test_members_are_put_into_the_order_of_their_names_and_missing_ones_left_out
 
 
 @pytest.mark.property
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(max_size=4), st.integers() | st.text(max_size=4) | st.booleans(), max_size=8))
 def test_the_hash_of_a_sorted_map_does_not_depend_on_its_order(tree):
     backwards = dict(reversed(tree.items()))
@@ -103,6 +104,7 @@ def test_the_hash_of_a_sorted_map_does_not_depend_on_its_order(tree):
 
 
 @pytest.mark.property
+@settings(max_examples=40)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=4)))
 def test_what_is_encoded_reads_back_as_the_same_value(value):
     try:

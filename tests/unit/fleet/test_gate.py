@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_ctl.fleet import names
@@ -101,6 +101,7 @@ LEAVES = st.builds(
 
 
 @pytest.mark.property
+@settings(max_examples=60)
 @given(LEAVES, st.sampled_from(["", "other"]), st.sampled_from(["", "other"]))
 def test_only_a_granted_neutral_leaf_that_has_not_ended_may_claim(seen, identity, runtime):
     found = gate_of(seen, Bindings(identity, runtime))

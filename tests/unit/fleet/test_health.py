@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gitops_ctl.fleet import names
@@ -82,6 +82,7 @@ def test_a_generation_of_0_is_left_out_and_an_empty_message_is_not():
 
 
 @pytest.mark.property
+@settings(max_examples=50)
 @given(st.integers(0, 2**32))
 def test_the_hash_depends_neither_on_the_order_of_conditions_nor_of_their_members(seed):
     random, status = Random(seed), device_tree()["status"]
@@ -235,6 +236,7 @@ AGES = st.integers(-1000, 5000)
 
 
 @pytest.mark.property
+@settings(max_examples=50)
 @given(AGES, AGES, st.tuples(AGES, AGES, AGES), st.integers(0, 5000))
 def test_the_time_is_never_younger_than_any_evidence_and_never_after_now(observation, heartbeat, seen, later):
     tree = observed(device_tree(), seconds=observation, heartbeat=heartbeat)
@@ -247,6 +249,7 @@ def test_the_time_is_never_younger_than_any_evidence_and_never_after_now(observa
 
 
 @pytest.mark.property
+@settings(max_examples=50)
 @given(st.tuples(AGES, AGES, AGES, AGES, AGES), st.integers(0, 4), st.integers(0, 5000))
 def test_to_refresh_one_source_cannot_make_older_evidence_fresh(ages, source, gain):
     def time_of(by_source):

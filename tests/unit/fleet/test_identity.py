@@ -3,7 +3,7 @@
 import hashlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_ctl.core.codes import ErrorCode
@@ -123,6 +123,7 @@ NAMES = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", fullmatch=True).f
 
 
 @pytest.mark.property
+@settings(max_examples=40)
 @given(NAMES, NAMES, st.uuids(), st.uuids())
 def test_names_of_leaves_are_always_names_of_objects(rollout, device, rollout_uid, device_uid):
     name = child_name(rollout, device, reservation_id(str(rollout_uid), str(device_uid)))

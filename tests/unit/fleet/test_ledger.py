@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_ctl.core.codes import ErrorCode
@@ -395,6 +395,7 @@ RECORDS = st.lists(st.integers(0, 400), unique=True, max_size=6).map(
 
 
 @pytest.mark.property
+@settings(max_examples=40)
 @given(RECORDS, st.integers(0, 2**63 - 1))
 def test_what_is_written_reads_back_and_its_order_in_the_text_does_not_matter(records, revision):
     ledger = Ledger(uid=UID, reservations=tuple(replace(one, control_revision=revision) for one in records))
@@ -406,6 +407,7 @@ def test_what_is_written_reads_back_and_its_order_in_the_text_does_not_matter(re
 
 
 @pytest.mark.property
+@settings(max_examples=40)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=3),

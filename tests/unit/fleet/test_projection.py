@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_ctl.fleet import names
@@ -120,6 +120,7 @@ def test_an_ordinary_label_that_the_metadata_gives_another_value_blocks():
 
 
 @pytest.mark.property
+@settings(max_examples=30)
 @given(st.dictionaries(st.text("abc./", min_size=1, max_size=5), st.text("xyz", max_size=3)), st.integers(0, 2**32))
 def test_the_hash_of_a_projection_depends_on_no_order(labels, seed):
     keys = list(labels)

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_ctl.fleet.encoding import sha256_of
@@ -110,6 +110,7 @@ TERMS = st.builds(
 
 
 @pytest.mark.property
+@settings(max_examples=40)
 @given(st.dictionaries(KEYS, st.sampled_from("uvw")), st.lists(TERMS, max_size=4), st.integers(0, 2**32))
 def test_the_hash_depends_on_no_order_and_hashing_reorders_nothing(labels, terms, seed):
     random = Random(seed)
