@@ -40,6 +40,12 @@ class JournalUnavailable(BlockedError):
     code = ErrorCode.JOURNAL_UNAVAILABLE
 
 
+class ClaimHistoryLost(BlockedError):
+    """What was sent to a device before is not known to this journal."""
+
+    code = ErrorCode.CLAIM_HISTORY_LOST
+
+
 @dataclass(frozen=True, slots=True)
 class Reported:
     """What the cluster remembers of the journal that served a device (workerReport.journal)."""
@@ -152,6 +158,22 @@ class Journal:
         if reported is None or (reported.id == self.id and reported.sequence <= self.sequence_of(device_uid)):
             return "Ready"
         return "HistoryLost"
+
+    def require_history(self, device_uid: str, reported: Reported | None, *, name: str) -> None:
+        """Nothing, when `state_for` is Ready.
+
+        Raises:
+            ClaimHistoryLost: with both journals, for the status of the device called `name`.
+        """
+        if reported is None or self.state_for(device_uid, reported) == "Ready":
+            return
+        message = f"the worker has journal {self.id}, and the device was served by {reported.id}"
+        if reported.id == self.id:
+            ours = self.sequence_of(device_uid)
+            message = (
+                f"journal {self.id} ends at record {ours} of the device, and the cluster has seen {reported.sequence}"
+            )
+        raise ClaimHistoryLost(message, subject=name)
 
     def intend(self, claim: Claim) -> Claim:
         """Record that a claim is about to be made.

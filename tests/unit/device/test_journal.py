@@ -8,7 +8,7 @@ import pytest
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import InternalError
-from gitops_ctl.device.journal import JournalUnavailable, Reported
+from gitops_ctl.device.journal import ClaimHistoryLost, JournalUnavailable, Reported
 from gitops_ctl.device.journalrecords import Step
 from tests.support.journal import JOURNAL_ID, FailingDisk, a_claim, open_journal
 
@@ -130,6 +130,15 @@ class TestHistory:
         assert found.id == "another"
         assert found.state_for("device-1", Reported(JOURNAL_ID, number)) == "HistoryLost"
         found.close()
+
+    def test_a_lost_history_is_told_with_both_sides(self, journal):
+        journal.require_history("device-1", None, name="switch-17")
+        journal.require_history("device-1", Reported(JOURNAL_ID, 0), name="switch-17")
+        with pytest.raises(ClaimHistoryLost, match=f"has journal {JOURNAL_ID}, .* served by another") as raised:
+            journal.require_history("device-1", Reported("another", 0), name="switch-17")
+        assert (raised.value.reason, raised.value.subject) == ("ClaimHistoryLost", "switch-17")
+        with pytest.raises(ClaimHistoryLost, match=r"ends at record 0 .* has seen 5"):
+            journal.require_history("device-1", Reported(JOURNAL_ID, 5), name="switch-17")
 
     def test_records_of_another_device_do_not_change_the_number_of_this_one(self, journal):
         first = journal.intend(a_claim()).sequence

@@ -52,6 +52,8 @@ OURS = {
     "CredentialNotMounted",
     *("GnoiUnavailable", "NotProvisioned", "GnoiMaterialInvalid"),
     *("SourceUnreachable", "SourceDigestMismatch", "SpoolFull"),
+    *("NetconfUnavailable", "HostKeysInvalid", "DeviceHostKeyRefused", "DeviceCredentialRefused", "NetconfReplyLost"),
+    *("NetconfRefused", "NetconfAnswerUnusable", "DeviceCredentialInvalid", "JournalUnavailable", "ClaimHistoryLost"),
     *("SpliceRefused", "ValuesRefused"),
     *(
         "PushRefused",
