@@ -131,6 +131,7 @@ _FAMILIES = {
     21: "Sync: why objects are held, or a Sync is not Ready",
     30: "Git servers",
     40: "Machines",
+    41: "Network devices",
     90: "The program and the local system",
 }
 
