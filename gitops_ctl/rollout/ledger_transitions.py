@@ -250,9 +250,9 @@ def settle_by_attestation(ledger: Ledger, which: Acquisition, *, proof: Attested
     if isinstance(record, Refusal):
         return record
     if record.drain_session_token:
-        return _refused(record, "has drain data and cannot be settled by an attestation")
+        return _refused(record, "has drain data and cannot be settled by a recovery")
     if record.state not in _UNCLAIMED:
-        return _refused(record, "has no leaf that an attestation could name")
+        return _refused(record, "has no leaf that a recovery could name")
     return _removed(ledger, record)
 
 

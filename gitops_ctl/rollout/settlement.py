@@ -156,7 +156,7 @@ def attested(leaf: Leaf) -> Attested | Refusal:
         return Refusal(Reason.NOT_PROVEN, f"nobody attested that the device of leaf {leaf.name} is retired")
     named = {(claim.stage, claim.claimed_at_text) for claim in recovery.claims}
     if named != {(claim.stage, claim.claimed_at_text) for claim in leaf.claims}:
-        return Refusal(Reason.NOT_PROVEN, f"the attestation for leaf {leaf.name} names other claims than it has")
+        return Refusal(Reason.NOT_PROVEN, f"the recovery of leaf {leaf.name} names other claims than it has")
     return Attested(leaf.uid)
 
 

@@ -3,9 +3,11 @@
 Every write of the manager can fail; what workers, administrators and the topology do is written directly into the store.
 """
 
+import asyncio
 import copy
 import itertools
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -15,9 +17,11 @@ from gitops_ctl.api.rollout import IOSXESoftwareRollout
 from gitops_ctl.api.softwareupgrade import IOSXESoftwareUpgrade
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet.device import device_of
+from gitops_ctl.fleet.identity import device_identity_hash
 from gitops_ctl.fleet.ledger import Ledger, decode_ledger, encode_ledger
 from gitops_ctl.fleet.node import node_of
-from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.kube.exchange import Call
+from gitops_ctl.kube.transport import WRITE_VERBS, KubeClient
 from gitops_ctl.rollout.admission import admit
 from gitops_ctl.rollout.bootstrap import policy_record
 from gitops_ctl.rollout.campaignstate import CampaignState, campaign_state
@@ -46,6 +50,24 @@ ACCOUNTS = {
     "topology.cisco.vk/network-management-service-account": "network-management",
     "topology.cisco.vk/config-lease-namespace": "",
 }
+INTERFACE = "TwentyFiveGigE1/0/1"
+GATED = {
+    "maxObservationAgeSeconds": 300,
+    "network": {"enabled": True, "requireCompleteEvidence": True, "requiredInterfaces": [INTERFACE]},
+}
+"""`health` of a plan with a network gate."""
+
+
+def a_sample(**changes: Any) -> dict[str, Any]:
+    """What the worker of `edge-1` saw of the network, 20 s ago."""
+    sample: dict[str, Any] = {
+        **{"workerPodUID": "pod-uid", "collectionStartedAt": ago(20), "collectionEndedAt": ago(15)},
+        **{"sampleSequence": 7, "observedAt": ago(15), "complete": True, "producerRevision": REVISION},
+        "deviceIdentityHash": device_identity_hash("foc-edge-1-uid"),
+        "interfaces": [{"name": INTERFACE, "operUp": True}],
+        "neighbors": [],
+    }
+    return {**sample, **changes}
 
 
 @lru_cache
@@ -64,6 +86,34 @@ def _object(version: str, kind: str, namespace: str, name: str, **members: Any) 
     return {"apiVersion": version, "kind": kind, "metadata": meta, **members}
 
 
+class HeldBack:
+    """A write that is on its way: what it was decided on was read, and nothing of it has arrived.
+
+    Attributes:
+        reached: the client stands before it.
+        go: lets it leave.
+    """
+
+    def __init__(self, write: int) -> None:
+        self.reached, self.go = asyncio.Event(), asyncio.Event()
+        self._left = write
+
+    def hold(self, client: KubeClient) -> None:
+        exchange: Any = client._exchange
+        send = exchange._once
+
+        async def once(call: Call, authorization: str) -> bytes:
+            if call.verb in WRITE_VERBS:
+                self._left -= 1
+                if self._left == 0:
+                    self.reached.set()
+                    await self.go.wait()
+            answer: bytes = await send(call, authorization)
+            return answer
+
+        exchange._once = once
+
+
 class AdmissionWorld:
     """One cluster with one campaign, `spring`, over `edge-1` to `edge-<count>`; the first one is its canary.
 
@@ -72,12 +122,20 @@ class AdmissionWorld:
         unseen: the informers have not seen the fleet.
     """
 
-    def __init__(self, count: int = 3, *, policy: Mapping[str, Any] | None = None, **plan: Any) -> None:
+    def __init__(
+        self,
+        count: int = 3,
+        *,
+        policy: Mapping[str, Any] | None = None,
+        samples: Mapping[str, Any] | None = None,
+        **plan: Any,
+    ) -> None:
         self.api = ApiServer(seed=11, lag=0)
         self.api.restore(first_store())
         self.clock = JumpingClock()
         self.clock.wall_offset = NOW - self.clock.wall()
         self.faults, self.unseen = Faults(), False
+        self._held: HeldBack | None = None
         self.memo, self.secrets = FleetMemo(), dict[str, SourceSecret]()
         self._ids = itertools.count(1)
         text = encode_ledger(Ledger(uid="ledger-uid"))
@@ -87,6 +145,8 @@ class AdmissionWorld:
         self.write_policy(**(policy or {}))
         for number in range(1, count + 1):
             self.add_device(f"edge-{number}", zone="ab"[number % 2])
+        for name, sample in (samples or {}).items():
+            self.accept(name, sample)
         self.publish(rollout(**plan))
 
     # ---- what others do ----
@@ -118,6 +178,12 @@ class AdmissionWorld:
         tree: Any = device(name, **more)
         self.put(DEVICES, tree)
         self.put(NODES, node(tree))
+
+    def accept(self, name: str, sample: Mapping[str, Any]) -> None:
+        """The worker collected a sample of the network, and the manager accepted it."""
+        tree = self.tree(DEVICES, name)
+        tree["status"]["healthObservation"] |= {"network": sample, "acceptedNetwork": sample}
+        self.put(DEVICES, tree)
 
     def publish(self, tree: Any) -> None:
         """The planner freezes the plan, a person approves it, and the workers did their preflight."""
@@ -194,7 +260,18 @@ class AdmissionWorld:
     # ---- the manager ----
 
     def client(self) -> KubeClient:
-        return direct_client(self.api, component="manager", clock=self.clock, point=self.faults.point)
+        """The client of one process; the first one after `held_back` waits before its write."""
+        client = direct_client(self.api, component="manager", clock=self.clock, point=self.faults.point)
+        held, self._held = self._held, None
+        if held is not None:
+            held.hold(client)
+        return client
+
+    @asynccontextmanager
+    async def held_back(self, write: int) -> AsyncIterator["HeldBack"]:
+        """The next client stops before its write of that number until the test lets it go."""
+        self._held = HeldBack(write)
+        yield self._held
 
     def ports(self, client: KubeClient) -> Ports:
         async def secrets(_campaign: CampaignState) -> Mapping[str, SourceSecret]:

@@ -24,7 +24,7 @@ class Faults:
 
     Attributes:
         writes: each write that was tried, as `verb path`.
-        before: called before each write is carried out, for what others do in between.
+        before, after: called before or after each write is carried out, for what others do in between.
     """
 
     KINDS = ("conflict", "lost before", "lost after", "crash before", "crash after")
@@ -33,6 +33,7 @@ class Faults:
         self.at: dict[int, str] = {}
         self.writes: list[str] = []
         self.before: Callable[[int], None] = lambda _number: None
+        self.after: Callable[[int], None] = lambda _number: None
         self.dead = False
 
     def point(self, call: Call, side: Side) -> None:
@@ -43,6 +44,8 @@ class Faults:
         if side == "before":
             self.writes.append(f"{call.verb} {call.path}")
             self.before(len(self.writes))
+        else:
+            self.after(len(self.writes))
         self._fail(self.at.get(len(self.writes), ""), side)
 
     def _fail(self, fault: str, side: Side) -> None:
