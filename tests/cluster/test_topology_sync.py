@@ -76,3 +76,26 @@ async def test_a_queue_exists_held_from_its_first_moment_and_its_two_owners_neve
     assert (tree["spec"]["stopPolicy"], tree["metadata"]["uid"]) == ("HoldAndDrain", uid)
     assert tree["metadata"]["annotations"][WANTED] == "Hold"
     assert (await queues.status())["counts"].get("drifted", 0) == 0
+
+
+async def test_a_queue_that_becomes_managed_never_opens_and_loses_no_groups(queues: Bench) -> None:
+    """Its document lets go of both fields in one apply; another manager owns them before."""
+    quota = {"name": "x", "resources": [{"name": "cpu", "nominalQuota": "1"}]}
+    groups = [{"coveredResources": ["cpu"], "flavors": [quota]}]
+    plain = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": f"{queues.namespace}-pool"}}
+    spec = {"namespaceSelector": {}, "stopPolicy": "Hold", "resourceGroups": groups}
+    queues.push({"pool.yaml": document({**plain, "spec": spec})})
+    await queues.sync()
+    await queues.until_ready()
+    before: Any = await queues.admin.get(place(queues))
+    queues.push({"pool.yaml": queue(queues, stopPolicy="Hold")})
+    await queues.until_ready()
+    after: Any = await queues.admin.get(place(queues))
+    assert after["metadata"]["annotations"][WANTED] == "Hold"
+    assert after["metadata"]["annotations"]["topology.gpustack.ai/applied-stop-policy"] == "Hold"
+    assert (after["spec"]["stopPolicy"], after["spec"]["resourceGroups"]) == ("Hold", before["spec"]["resourceGroups"])
+    # Neither field was another one for a moment: each change of the spec is a generation.
+    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+    owned = {entry["manager"]: set(entry["fieldsV1"].get("f:spec", {})) for entry in after["metadata"]["managedFields"]}
+    assert owned["gitops-ctl"] == {"f:namespaceSelector"}
+    assert owned["gitops-ctl-scheduling"] == {"f:stopPolicy", "f:resourceGroups"}
