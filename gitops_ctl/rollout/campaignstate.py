@@ -32,6 +32,8 @@ class CampaignState:
 
     Attributes:
         approved: the exact plan is approved, as the manager judged it.
+        live_control: what stands in the object.
+        control: what counts; the same until somebody judged otherwise (`with_control`).
         frozen: the policy of the plan; `effective` holds the numbers in force.
         transition: the epoch that is about to begin; nothing is admitted while there is one.
     """
@@ -45,6 +47,7 @@ class CampaignState:
     plan: Plan
     plan_hash: str
     approved: bool
+    live_control: Control
     control: Control
     frozen: PolicySnapshot
     membership_hash: str
@@ -62,6 +65,10 @@ class CampaignState:
     def by_device(self) -> dict[str, Target]:
         """Targets by UID of their device."""
         return {target.device_uid: target for target in self.targets}
+
+    def with_control(self, control: Control) -> "CampaignState":
+        """The same under the control that counts, which a block without authority in the object does not change."""
+        return replace(self, control=control)
 
     def reservation_of(self, target: Target) -> str:
         """The id of the target's reservation, which never changes."""
@@ -91,6 +98,7 @@ def campaign_state(tree: JsonObject) -> CampaignState | None:
         plan=plan_of(object_at(spec, "plan")),
         plan_hash=plan_hash,
         approved=bool_at(approval, "valid") and text_at(approval, "planHash") == plan_hash,
+        live_control=control_of(spec),
         control=control_of(spec),
         frozen=snapshot_from(object_at(frozen, "policy")),
         membership_hash=text_at(frozen, "riskGroupMembershipHash"),

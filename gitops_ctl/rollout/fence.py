@@ -6,7 +6,7 @@ claimed keeps its lock and its record, and is looked at until its outcome is pro
 """
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from gitops_ctl.core.errors import ReplyLost, TransientError
@@ -208,8 +208,3 @@ async def _locked(ports: Ports, plan: LeafPlan) -> Acquisition | None:
     lock = device_of(tree).lock if tree is not None else None
     wanted = plan.campaign.reservation_of(plan.target)
     return acquisition_in(lock) if lock is not None and lock.reservation_id == wanted else None
-
-
-def cancelled(control: Control, leaf_revisions: tuple[int, ...]) -> Control:
-    """The control of an implicit cancellation: above everything that was said before (11.3)."""
-    return replace(control, revision=max((control.revision + 1, *leaf_revisions)), pause=False, cancel=True)

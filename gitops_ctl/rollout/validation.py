@@ -113,6 +113,7 @@ def validated(facts: Facts, *, begun: CampaignState, target: Target) -> Valid | 
         return refusal
     assert campaign is not None
     assert record is not None
+    campaign = campaign.with_control(begun.control)
     if facts.device is None or facts.node is None:
         missing = f"CiscoDevice {target.device_name}" if facts.device is None else f"Node {target.node_name}"
         return Refusal(Reason.TARGET_CHANGED, f"{missing} is gone")
@@ -220,8 +221,11 @@ def same_campaign(campaign: CampaignState | None, begun: CampaignState) -> Refus
     changes = (
         (campaign.deleting, "the rollout is being deleted"),
         (campaign.plan_hash != begun.plan_hash or not campaign.approved, "the exact plan is not approved"),
-        (not campaign.control.is_neutral, f"control revision {campaign.control.revision} pauses or cancels"),
-        (campaign.control != begun.control, f"control revision {campaign.control.revision} came in between"),
+        (not begun.control.is_neutral, f"control revision {begun.control.revision} pauses or cancels"),
+        (
+            campaign.live_control != begun.live_control,
+            f"control revision {campaign.live_control.revision} came in between",
+        ),
         (campaign.transition is not None, "the next epoch of the policy is about to begin"),
         (campaign.effective != begun.effective, f"epoch {campaign.effective.number} of the policy came in between"),
         (campaign.plan.workload_policy == DRAIN, "workloads.policy Drain is not carried out by this version"),

@@ -6,6 +6,7 @@ import pytest
 
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.rollout.admission import Admitted
+from gitops_ctl.rollout.campaignstate import Control
 from gitops_ctl.rollout.refusal import Reason, Refusal
 from tests.support.admission_world import (
     CONFIG_MAPS,
@@ -183,6 +184,17 @@ def _work(world: AdmissionWorld) -> None:
 
 def _break_fleet(world: AdmissionWorld) -> None:
     world.change(NODES, "edge-3", "metadata", "annotations", "topology.cisco.vk/device-uid", to="other", namespace="")
+
+
+async def test_a_control_without_authority_changes_nothing(world: AdmissionWorld) -> None:
+    """The pass judged the block in the object as void; the steps keep to the control that counts."""
+    control = {"revision": 7, "pause": True, "requestedBy": "somebody", "requestedAt": ago(0)}
+    world.change(ROLLOUTS, "spring", "spec", "control", to=control)
+    begun = world.campaign().with_control(Control())
+
+    assert isinstance(await admitting(world, begun=begun), Admitted)
+    assert world.admission()["controlRevision"] == 0
+    assert world.leaf()["status"]["managerControl"]["revision"] == 0
 
 
 CHANGES = (_pause, _delete, _tighten, _transition, _sicken, _replace, _work, _break_fleet)

@@ -8,7 +8,7 @@ import pytest
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.rollout.admission import Admitted
 from gitops_ctl.rollout.campaignstate import Control
-from gitops_ctl.rollout.fence import Fenced, Revocation, cancelled, fence
+from gitops_ctl.rollout.fence import Fenced, Revocation, fence
 from gitops_ctl.rollout.grant import Granted
 from gitops_ctl.rollout.refusal import Reason, Refusal
 from tests.support.admission_world import (
@@ -275,8 +275,3 @@ def _next_epoch(world: AdmissionWorld) -> None:
     effective = world.tree(ROLLOUTS, "spring")["status"]["effectivePolicy"]
     change = {**effective, "epoch": 2, "updatedAt": ago(0)}
     world.change(ROLLOUTS, "spring", "status", "effectivePolicy", to=change)
-
-
-def test_an_implicit_cancellation_is_above_every_revision() -> None:
-    assert cancelled(Control(3, pause=True), (1, 7)) == Control(7, cancel=True)
-    assert cancelled(Control(3), (1, 2)) == Control(4, cancel=True)
