@@ -15,7 +15,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import structlog
 from lxml import etree
@@ -42,8 +42,6 @@ __all__ = [
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-_MARGIN_S: Final = 5.0
-"""How much later than its own waits a call may end: name resolution has no limit of its own."""
 
 
 class NetconfSession:
@@ -95,7 +93,7 @@ class NetconfSession:
         limit = timeout_s or self._limits.rpc_s
         lost = ReplyLost(f"no reply within {limit:g} s", code=ErrorCode.NETCONF_REPLY_LOST, subject=self.name)
         call = lambda: self._session.call(operation, timeout_s=limit)  # noqa: E731  it is run elsewhere
-        return await self._owner.run(call, limit_s=limit + self._limits.close_s + _MARGIN_S, late=lost)
+        return await self._owner.run(call, limit_s=limit + self._limits.close_s + self._limits.margin_s, late=lost)
 
     async def _read(self, operation: etree._Element, trees: tuple[etree._Element, ...]) -> Reply:
         if trees:
@@ -128,12 +126,14 @@ class NetconfClient:
             owner = _Owner(f"netconf {endpoint.name}", pinned)
             session = NetconfSession(pinned, owner, limits)
             try:
-                late = Unavailable("no session in time", code=ErrorCode.NETCONF_UNAVAILABLE, subject=endpoint.name)
-                session.capabilities = await owner.run(pinned.open, limit_s=limits.open_s + _MARGIN_S, late=late)
+                late = Unavailable(
+                    f"no session within {limits.open_s:g} s", code=ErrorCode.NETCONF_UNAVAILABLE, subject=endpoint.name
+                )
+                session.capabilities = await owner.run(pinned.open, limit_s=limits.open_s, late=late)
                 yield session
-                await owner.run(pinned.end, limit_s=2 * limits.close_s + _MARGIN_S, late=late)
+                await owner.run(pinned.end, limit_s=2 * limits.close_s + limits.margin_s, late=late)
             finally:
-                await owner.end(limit_s=2 * limits.close_s + _MARGIN_S)
+                await owner.end(limit_s=2 * limits.close_s + limits.margin_s)
 
 
 class _Owner:

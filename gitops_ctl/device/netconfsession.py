@@ -45,12 +45,14 @@ class Limits:
     rpc_s: float = 30.0
     commit_s: float = 120.0
     close_s: float = 5.0
+    margin_s: float = 5.0
+    """How much later than its own waits a call may end: names resolve, and subsystems open, without a limit of their own."""
     largest_reply: int = LARGEST_REPLY
 
     @property
     def open_s(self) -> float:
         """TCP, key exchange, authentication and hello."""
-        return self.tcp_s + 3 * self.hello_s
+        return self.tcp_s + 3 * self.hello_s + self.margin_s
 
 
 class _Handler(DefaultDeviceHandler):

@@ -157,7 +157,11 @@ def read_install(trees: Trees) -> Seen[InstallState]:
     """Versions, running and committed, operation, timer and mode, where every supervisor says the same."""
     reader = _Reader()
     tree = reader.required(trees, "install-oper", "install-oper-data")
-    places = [_place(reader, entry) for entry in entries(tree, "install-location-information")]
+    places = [
+        _place(reader, entry)
+        for entry in entries(tree, "install-location-information")
+        if _is_supervisor(reader, entry, of="a location of install-oper-data")
+    ]
     if tree is not None and not places:
         reader.gap("install-oper-data has no location")
     if not places:
@@ -205,6 +209,9 @@ def _version(reader: _Reader, row: etree._Element, of: str) -> Version | None:
     base = reader.text(row, "version", of=f"a version of {of}")
     word = optional(row, "current").removeprefix("install-version-state-")
     extension = optional(row, "version-extension")
+    if next(entries(row, "version-extension"), None) is None:
+        # A key of the list: it may be empty and is always there.
+        reader.gap(f"version {base} of {of} has no version-extension")
     name = base if not extension or base.endswith(f".{extension}") else f"{base}.{extension}"
     state = _VERSION_STATES.get(word)
     if state is None:
@@ -225,7 +232,11 @@ def read_platform(trees: Trees) -> Seen[Platform]:
     if hardware is not None and len(set(serials)) != 1:
         reader.gap(f"the inventory has {len(set(serials))} chassis")
     software = reader.required(trees, "platform-software-oper", "cisco-platform-software")
-    flash = [_flash(reader, place) for place in entries(software, "q-filesystem")]
+    flash = [
+        _flash(reader, place)
+        for place in entries(software, "q-filesystem")
+        if _is_supervisor(reader, place, of="a file system")
+    ]
     if software is not None and not flash:
         reader.gap("cisco-platform-software has no file system")
     serial = serials[0] if len(set(serials)) == 1 else ""
@@ -267,6 +278,11 @@ def read_apps(operational: Trees, configuration: Trees) -> Seen[Apps]:
         for app in entries(apps, "app")
     ]
     return Seen(Apps(tuple(sorted(names)), tuple(sorted(states))), tuple(reader.gaps))
+
+
+def _is_supervisor(reader: _Reader, entry: etree._Element, *, of: str) -> bool:
+    """Line cards and forwarding processors have entries too; nothing is installed on their own."""
+    return reader.enum(entry, "fru", of=of, known=("rp", "fp", "cc", "fc", "bp")) == "rp"
 
 
 def _place_name(entry: etree._Element) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,13 @@ def device(started):
 @pytest.fixture
 def client():
     return NetconfClient(limits=QUICK)
+
+
+def processes_of_sessions(device) -> list[int]:
+    """The sshd of each session of the device."""
+    pids = device.file.read()["sessions"]
+    stats = [Path(f"/proc/{pid}/stat").read_text() for pid in pids]
+    return [int(stat.rpartition(")")[2].split()[1]) for stat in stats]
 
 
 def open_sockets() -> int:
@@ -98,6 +106,23 @@ class TestFaultsOfReplies:
                 await reads.install_state(session)
         assert raised.value.code is ErrorCode.NETCONF_REPLY_LOST
         assert raised.value.subject == "FOC1234"
+
+    async def test_a_server_that_is_frozen_is_left_within_the_limits(self, device, leaves_nothing):
+        frozen: list[int] = []
+
+        async def freeze_and_read() -> None:
+            async with NetconfClient(limits=IMPATIENT).session(device.endpoint()) as session:
+                frozen.extend(processes_of_sessions(device))
+                for pid in frozen:
+                    os.kill(pid, signal.SIGSTOP)
+                await reads.install_state(session)
+
+        try:
+            with pytest.raises(ReplyLost, match="no reply within"):
+                await freeze_and_read()
+        finally:
+            for pid in frozen:
+                os.kill(pid, signal.SIGCONT)
 
     async def test_a_session_that_lost_a_reply_sends_nothing_more(self, device):
         device.fault("drop-before", on="get")
@@ -167,6 +192,15 @@ class TestFaultsOfConnecting:
         with silent_port() as port:
             with pytest.raises(Unavailable, match="no SSH"):
                 async with NetconfClient(limits=limits).session(replace(device.endpoint(), port=port)):
+                    pass
+
+    async def test_a_subsystem_that_is_never_opened_ends_in_bounded_time(self, tmp_path, leaves_nothing):
+        file = DeviceFile(tmp_path / "device.json")
+        file.create(new_device("FOC1234"))
+        limits = replace(QUICK, tcp_s=1, hello_s=1, margin_s=0.1)
+        with PasswordServer(file, password="right", opens=False) as server:
+            with pytest.raises(Unavailable, match="no session within"):
+                async with NetconfClient(limits=limits).session(server.endpoint(password="right")):
                     pass
 
 

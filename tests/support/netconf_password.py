@@ -20,11 +20,14 @@ from tools.peers.iosxe.state import DeviceFile
 class PasswordServer(paramiko.ServerInterface):
     """`method` is password, keyboard-interactive, or publickey (which nobody passes)."""
 
-    def __init__(self, file: DeviceFile, *, password: str, method: str = "password") -> None:
+    def __init__(self, file: DeviceFile, *, password: str, method: str = "password", opens: bool = True) -> None:
+        """Without `opens` the request for the subsystem is never answered."""
         self._file = file
         self._password = password
         self._method = method
         self._key = paramiko.RSAKey.generate(2048)
+        self._opens = opens
+        self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._transports: list[paramiko.Transport] = []
         self._threads: list[threading.Thread] = []
@@ -37,6 +40,7 @@ class PasswordServer(paramiko.ServerInterface):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for transport in self._transports:
@@ -72,6 +76,9 @@ class PasswordServer(paramiko.ServerInterface):
         return paramiko.OPEN_SUCCEEDED if kind == "session" else paramiko.OPEN_FAILED_UNKNOWN_CHANNEL_TYPE
 
     def check_channel_subsystem_request(self, channel: paramiko.Channel, name: str) -> bool:
+        if not self._opens:
+            self._over.wait(60)
+            return False
         self._start(lambda: self._serve(channel))
         return name == "netconf"
 

@@ -1,5 +1,7 @@
 """What is read from operational data, and that a partial answer is told as one (devices.md, section 5.2)."""
 
+from copy import deepcopy
+
 import pytest
 from lxml import etree
 
@@ -151,6 +153,11 @@ class TestInstall:
                 (install(location(version(RUNNING, "provisioned-committed"), mode="unknown")),),
                 "supervisor 1/0: boot-mode is install-boot-mode-unknown",
             ),
+            ((without(install(HEALTHY), "fru"),), "a location of install-oper-data has no fru"),
+            (
+                (without(install(HEALTHY), "version-extension"),),
+                f"version {RUNNING} of supervisor 1/0 has no version-extension",
+            ),
             ((without(install(HEALTHY), "version"),), "a version of supervisor 1/0 has no version"),
             (
                 (install(location(version(RUNNING, "provisioned-committed"), version("9", "weird"))),),
@@ -245,3 +252,45 @@ class TestApps:
         )
         assert not seen.complete
         assert not seen.value.none
+
+
+class TestNothingIsGuessed:
+    """Whatever single leaf a device leaves out: the reading is the same, or it is incomplete."""
+
+    ROWS = version(RUNNING, "provisioned-committed"), version("17.18.03.0.5496", "installed")
+    INSTALL = install(location(*ROWS), location(*ROWS, slot=1))
+    PLATFORM = (hardware("FOC1234"), filesystems(filesystem(), filesystem(slot=1)))
+    NAMES = ("slot", "bay", "chassis")
+    """Leaves that only name a place to people."""
+
+    @staticmethod
+    def leaves(trees: tuple[etree._Element, ...]) -> int:
+        return sum(len(leaf) == 0 for tree in trees for leaf in tree.iter())
+
+    @classmethod
+    def cut(cls, trees: tuple[etree._Element, ...], number: int) -> tuple[tuple[etree._Element, ...], str]:
+        copies = tuple(deepcopy(tree) for tree in trees)
+        leaf = [leaf for tree in copies for leaf in tree.iter() if len(leaf) == 0][number]
+        leaf.getparent().remove(leaf)
+        return copies, etree.QName(leaf).localname
+
+    @pytest.mark.parametrize(
+        ("read", "trees"), [(read_install, (INSTALL,)), (read_platform, PLATFORM)], ids=["install", "platform"]
+    )
+    def test_one_leaf_less_changes_nothing_or_is_told(self, read, trees):
+        whole = read(trees)
+        assert whole.complete
+        for number in range(self.leaves(trees)):
+            broken, name = self.cut(trees, number)
+            seen = read(broken)
+            assert not seen.complete or seen.value == whole.value or name in self.NAMES, name
+
+    @pytest.mark.parametrize("text", ["", "?", "-1", "1e3", "\u0661"])
+    def test_one_leaf_of_nonsense_changes_nothing_or_is_told(self, text):
+        whole = read_platform(self.PLATFORM)
+        for number in range(self.leaves(self.PLATFORM)):
+            copies = tuple(deepcopy(tree) for tree in self.PLATFORM)
+            leaf = [leaf for tree in copies for leaf in tree.iter() if len(leaf) == 0][number]
+            leaf.text, name = text, etree.QName(leaf).localname
+            seen = read_platform(copies)
+            assert not seen.complete or seen.value == whole.value or name in (*self.NAMES, "serial-number"), name
