@@ -68,15 +68,13 @@ def unusable(message: str, *, subject: str) -> BlockedError:
     return BlockedError(message, code=ErrorCode.GNOI_ANSWER_UNUSABLE, subject=subject)
 
 
-def outcome_of_error(
-    error: grpc.aio.AioRpcError, *, method: str, sent_bytes: int = 0, completed: bool = False
-) -> Refused | Unknown:
+def outcome_of_error(error: grpc.aio.AioRpcError, *, method: str, sent_bytes: int = 0) -> Refused | Unknown:
     """What became of a changing call that ended with a status.  Whatever does not prove that nothing was done is `Unknown`."""
     code, details = error.code(), said(error.details() or "")
     if code in _PERMANENT:
         kind = NOT_PROVISIONED if _is_unprovisioned(details) else code.name
         return Refused(kind, f"{method}: the device answers {code.name}: {details}", sent_bytes)
-    return Unknown(f"the reply to {method} is lost: {code.name} {details}".strip(), sent_bytes, completed)
+    return Unknown(f"the reply to {method} is lost: {code.name} {details}".strip(), sent_bytes)
 
 
 def _is_unprovisioned(details: str) -> bool:

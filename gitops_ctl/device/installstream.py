@@ -9,7 +9,7 @@ import asyncio
 import enum
 import hashlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
 import grpc
@@ -121,19 +121,18 @@ class InstallStream:
         listening = asyncio.create_task(self._listen())
         talking = asyncio.create_task(self._talk())
         timer = asyncio.create_task(self._clock.sleep(self._terms.until_s - self._clock.boot_s()))
-        waiting = {listening, talking, timer}
         try:
             while True:
+                waiting = [task for task in (listening, talking, timer) if not task.done()]
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                if listening.done():
-                    outcome = listening.result()
-                    await self._part()
-                    return outcome
+                # A write that is given up ends the call in the library, and with it the listening.
+                if listening.done() and not listening.cancelled():
+                    await self._part(talking)
+                    return self._final(listening.result())
                 if talking.done() and (ended := talking.result()) is not None:
                     return ended
                 if timer.done():
                     return self._unknown("the time for installs is over")
-                waiting.discard(talking)
         finally:
             self._call.cancel()
             for task in (listening, talking, timer):
@@ -147,9 +146,7 @@ class InstallStream:
                 if (outcome := self._heard(answer)) is not None:
                     return outcome
         except grpc.aio.AioRpcError as error:
-            return outcome_of_error(
-                error, method="Install", sent_bytes=self._progress.sent_bytes, completed=self._completed
-            )
+            return outcome_of_error(error, method="Install", sent_bytes=self._progress.sent_bytes)
         return self._unknown("the device ended the stream without a verdict")
 
     def _heard(self, answer: os_pb2.InstallResponse) -> Outcome | None:
@@ -208,14 +205,25 @@ class InstallStream:
     async def _write(self, message: os_pb2.InstallRequest) -> None:
         await within(self._call.write(message), seconds=STALL_S, clock=self._clock)
 
-    async def _part(self) -> None:
+    async def _part(self, talking: "asyncio.Task[Outcome | None]") -> None:
         """Let the device end the stream by itself after its verdict: some take a cancelled stream for an abort."""
+        if self._phase is _Phase.SENDING:
+            # A verdict in the middle of the content is an error, and the device has ended the stream.
+            return
+        if self._phase is _Phase.ENDED:
+            # Whether the end of the transfer still got out.
+            await asyncio.wait((talking,), timeout=_FAREWELL_S)
         try:
             async with asyncio.timeout(_FAREWELL_S):
                 await self._call.done_writing()
                 await self._call.code()
         except (TimeoutError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
             pass
+
+    def _final(self, outcome: Outcome) -> Outcome:
+        if isinstance(outcome, Unknown):
+            return replace(outcome, sent_bytes=self._progress.sent_bytes, completed=self._completed)
+        return outcome
 
     def _refused(self, error: os_pb2.InstallError) -> Refused:
         kind = _name(error.type)

@@ -316,8 +316,11 @@ def _limited(output: IO[bytes], fault: Fault | None) -> Iterator[bytes]:
 class SshGitServer:
     """An sshd for the present user; repositories are reached by their absolute path."""
 
-    def __init__(self, directory: Path, *, host_key: SshKey, allowed: tuple[SshKey, ...], command: str = "") -> None:
+    def __init__(
+        self, directory: Path, *, host_key: SshKey, allowed: tuple[SshKey, ...], command: str = "", options: str = ""
+    ) -> None:
         self.directory = directory
+        self._options = options
         self.host_key = host_key
         self.user = getpass.getuser()
         self.port = _free_port()
@@ -351,6 +354,7 @@ class SshGitServer:
             f"AuthorizedKeysFile {self._authorized}\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
             "UsePAM no\nPermitRootLogin prohibit-password\nLogLevel ERROR\n"
             + (f"ForceCommand {self._command}\n" if self._command else "")
+            + self._options
         )
         self._process = subprocess.Popen(
             [program, "-D", "-e", "-f", str(config)], stderr=subprocess.DEVNULL, start_new_session=True
