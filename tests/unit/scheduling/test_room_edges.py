@@ -178,3 +178,45 @@ async def inventory(world: World, *names: str) -> None:
     await world.source(
         REGION, ZONE, configMap={"configMapRef": reference, "key": "snapshot.yaml", "maxStaleness": "1h"}
     )
+
+
+def test_changes_within_a_second_wake_a_source_once() -> None:
+    async def story(world: World) -> None:
+        await world.node("n1")
+        await inventory(world, "n1")
+        await world.start()
+        await world.clock.sleep(60.0)
+        before = reads_of_the_snapshot(world)
+        for revision in range(5):
+            text = f"apiVersion: topology.gpustack.ai/v1alpha1\nrevision: r{revision}\nnodes: {{}}\n"
+            patch = {"data": {"snapshot.yaml": text}}
+            await world.admin.patch_merge("/api/v1/namespaces/gpustack-system/configmaps/hall", patch)
+            await world.clock.sleep(0.1)
+        await world.clock.sleep(60.0)
+        # One for the snapshot; the NodeFeature that goes wakes its source once more.
+        assert reads_of_the_snapshot(world) - before == 2
+
+    in_world(story)
+
+
+def reads_of_the_snapshot(world: World) -> int:
+    return sum(
+        entry.verb == "get" and entry.resource == "configmaps" and "manager" in entry.user_agent
+        for entry in world.api.audit
+    )
+
+
+def test_a_wave_of_nodes_gives_one_plan() -> None:
+    async def story(world: World) -> None:
+        await hall(world)
+        before = len(world.writes)
+        for number in range(5, 11):
+            await world.node(f"n{number}", region="north", zone="b")
+            await world.clock.sleep(0.4)
+        await world.until_serves({OLD: "40"})
+        await world.clock.sleep(30.0)
+        planned = [call for call in world.writes[before:] if b"resourceGroups" in (call.body or b"")]
+        updated = [call for call in world.writes[before:] if call.path.startswith(FLAVORS)]
+        assert (len(planned), len(updated)) == (1, 1)
+
+    in_world(story)
