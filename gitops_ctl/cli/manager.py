@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
@@ -21,6 +21,7 @@ from gitops_ctl.api.compat import require_fields
 from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
+from gitops_ctl.cli.deviceoptions import device_options
 from gitops_ctl.cli.measure import MeasuredGit, refresher
 from gitops_ctl.cli.pullcheck import pull_child
 from gitops_ctl.cli.revisions import RevisionReader
@@ -35,6 +36,7 @@ from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.core.memory import forbid_core_dumps
 from gitops_ctl.core.process import asked_to_end, replica_identity
 from gitops_ctl.documents.index import DocumentCache
+from gitops_ctl.fleet.policy import FleetPolicy
 from gitops_ctl.forge.desk import Git as ManagersGit
 from gitops_ctl.forge.http import HttpxClient
 from gitops_ctl.forge.room import Options as ProposalOptions
@@ -47,6 +49,7 @@ from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.lease import Leader, LeaseTiming
 from gitops_ctl.kube.looplag import watch_lag
 from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.rollout.bootstrap import bind
 from gitops_ctl.scheduling.options import Options as TopologyOptions
 from gitops_ctl.scheduling.room import SchedulingRoom
 from gitops_ctl.source.room import Options as SourceOptions
@@ -60,6 +63,8 @@ from gitops_ctl.sync.room import SyncRoom
 from gitops_ctl.telemetry.endpoints import Endpoints, health_app, metrics_app
 from gitops_ctl.telemetry.logs import configure_logs, logger
 from gitops_ctl.telemetry.metrics import Metrics
+from gitops_ctl.topology.options import Options as DeviceOptions
+from gitops_ctl.topology.room import TopologyRoom
 from gitops_ctl.trust.provenance import AcceptedRevisions
 
 LEASE_NAME = "gitops-ctl-manager"
@@ -85,6 +90,7 @@ class Settings:
     webhook: str
     lease: LeaseTiming
     scheduling: TopologyOptions
+    devices: DeviceOptions | None
 
 
 @click.command()
@@ -105,6 +111,7 @@ class Settings:
 @click.option("--webhook-address", default="", help="Take push webhooks here; off when left out.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
 @click.option("--lease-duration", default=15.0, show_default=True, help="Seconds; the renew deadline is two thirds.")
+@device_options
 @topology_options
 def manager(  # noqa: PLR0913  each is an option
     *,
@@ -120,6 +127,7 @@ def manager(  # noqa: PLR0913  each is an option
     log_level: str,
     lease_duration: float,
     options: TopologyOptions,
+    devices: DeviceOptions | None,
 ) -> int:
     """Run the controllers until SIGTERM."""
     forbid_core_dumps()
@@ -136,6 +144,7 @@ def manager(  # noqa: PLR0913  each is an option
         webhook=webhook_address,
         lease=lease_timing(lease_duration),
         scheduling=options,
+        devices=devices,
     )
     # What was imported stays, and trees hold no cycles: searching for them at every step costs more than all planning.
     gc.freeze()
@@ -177,6 +186,7 @@ async def run_manager(settings: Settings) -> int:
             require=leader.require,
             allow_file=settings.allow_file,
             scheduling=settings.scheduling,
+            devices=settings.devices,
             git=MeasuredGit(transport, metrics, client.clock),
         )
         lag = asyncio.create_task(watch_lag(client.clock, observe=metrics.loop_lag_seconds.observe), name="lag")
@@ -189,6 +199,14 @@ async def run_manager(settings: Settings) -> int:
             await transport.close()
 
 
+class Room(Protocol):
+    """Controllers that run until they are stopped."""
+
+    async def run(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Rooms:
     """The controllers of one process; `syncs` is entered as a context before either runs."""
@@ -199,13 +217,14 @@ class Rooms:
     switches: SwitchRoom
     tellings: TellingRoom
     scheduling: SchedulingRoom | None
+    devices: TopologyRoom | None
     http: HttpxClient
 
     @property
-    def running(self) -> tuple[SourceRoom | SyncRoom | ProposalRoom | SwitchRoom | TellingRoom | SchedulingRoom, ...]:
+    def running(self) -> tuple[Room, ...]:
         """Every room that this process has."""
         rooms = (self.sources, self.syncs, self.proposals, self.switches, self.tellings)
-        return rooms if self.scheduling is None else (*rooms, self.scheduling)
+        return (*rooms, *(room for room in (self.scheduling, self.devices) if room is not None))
 
     def drains(self) -> Mapping[str, float | None]:
         """The age in seconds of the drain of each queue, None where nobody knows."""
@@ -223,19 +242,17 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     timing: Timing | None = None,
     git: ManagersGit | None = None,
     scheduling: TopologyOptions | None = None,
+    devices: DeviceOptions | None = None,
 ) -> Rooms:
     """The rooms of one process; source and sync are joined by the revisions that the one accepts and the other applies.
 
     Args:
         client: with the manager's own identity.
-        cache: folder of the clones.
-        events: where changes of state are told.
+        cache, events: folder of the clones; where changes of state are told.
         require: raises LeadershipLost when the process may not write any more.
-        allow_file: the local flag.
-        namespace: only objects of this namespace; empty for all.
-        timing: of the informers.
-        git: how repositories are read; in a child process when None.
-        scheduling: options of topology-aware scheduling; None for a process without it.
+        allow_file, namespace: the local flag; only objects of this namespace, empty for all.
+        timing, git: of the informers; how repositories are read, in a child process when None.
+        scheduling, devices: options of topology-aware scheduling and of managed devices; None for a process without.
     """
     register_scheduling(topology := scheduling or TopologyOptions())
     revisions = AcceptedRevisions()
@@ -269,14 +286,30 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         options=ProposalOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
     )
     switching = SwitchOptions(emit=partial(emit, action="Switch"), require=require, namespace=namespace, timing=timing)
-    schedule = partial(SchedulingRoom, client, emit=partial(emit, action="Schedule"), require=require, timing=timing)
     desk = ProposalDesk(client, revisions=revisions, clones=clones)
     switches = SwitchRoom(client, revisions=revisions, read=reader, proposals=desk, options=switching)
     telling = TellingOptions(allow_file=allow_file, require=require)
     places = Places(sources.informer, syncs.informer, git, clones, revisions)
     tellings = TellingRoom(client, places, events=events, check=pull_child(topology), http=http, options=telling)
-    schedules = None if scheduling is None else schedule(options=scheduling)
-    return Rooms(sources, syncs, proposals, switches, tellings, schedules, http)
+    schedules = schedule(client, scheduling, emit=partial(emit, action="Schedule"), require=require, timing=timing)
+    managed = inventory(client, devices, emit=partial(emit, action="Project"), require=require, timing=timing)
+    return Rooms(sources, syncs, proposals, switches, tellings, schedules, managed, http)
+
+
+def schedule(client: KubeClient, options: TopologyOptions | None, **given: Any) -> SchedulingRoom | None:
+    """The room of topology-aware scheduling; None without options."""
+    return None if options is None else SchedulingRoom(client, options=options, **given)
+
+
+def inventory(client: KubeClient, options: DeviceOptions | None, **given: Any) -> TopologyRoom | None:
+    """The room of managed devices, which takes its policy from the one that reserves by it; None without options."""
+    bound = partial(_bound_policy, client)
+    return None if options is None else TopologyRoom(client, bind=bound, options=options, **given)
+
+
+async def _bound_policy(client: KubeClient, namespace: str, name: str) -> FleetPolicy:
+    """The fleet policy of a ConfigMap, bound to its ledger."""
+    return (await bind(client, namespace=namespace, name=name)).record.policy
 
 
 def _emit(
@@ -350,6 +383,7 @@ def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: Kube
             "taloscluster": rooms.switches.queue,
             "telling": rooms.tellings.queue,
             **(rooms.scheduling.queues if rooms.scheduling is not None else {}),
+            **(rooms.devices.queues if rooms.devices is not None else {}),
         }
         apps["metrics"] = (
             metrics_app(

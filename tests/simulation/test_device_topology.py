@@ -74,7 +74,7 @@ class Life:
             "control-revision": "0",
             "purpose": "SoftwareMutation",
         }
-        held = {"holderIdentity": f"software-upgrade/{self.uid}", "leaseDurationSeconds": 3600}
+        held: Any = {"holderIdentity": f"software-upgrade/{self.uid}", "leaseDurationSeconds": 3600}
         marks = {f"{names.MAINTENANCE}{member}": value for member, value in asked.items()}
         await admin.patch_merge(f"{LEASES}/{self.lease}", {"metadata": {"annotations": marks}, "spec": held})
 

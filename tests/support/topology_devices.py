@@ -33,6 +33,28 @@ POLICY: Tree = {
 }
 
 
+def policy_objects(namespace: str, *, name: str, **members: Any) -> tuple[Tree, Tree]:
+    """The ConfigMaps of the policy, with other members, and of its ledger, which is empty."""
+    text = {**POLICY, **members}
+    annotations = {
+        names.MANAGED_POLICY: "true",
+        names.APP_HOSTING_ACCOUNT: text["appHostingServiceAccountName"],
+        names.NETWORK_MANAGEMENT_ACCOUNT: text["networkManagementServiceAccountName"],
+        names.CONFIG_LEASE_NAMESPACE: text["configLeaseNamespace"],
+        names.ADMISSION_POLICY_PREFIX: "gitops-ctl",
+    }
+
+    def config_map(of: str, component: str, annotations: Tree, data: Tree) -> Tree:
+        labels = {names.COMPONENT: component}
+        metadata = {"name": of, "namespace": namespace, "labels": labels, "annotations": annotations}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+    return (
+        config_map(name, names.COMPONENT_POLICY, annotations, {names.POLICY_KEY: json.dumps(text)}),
+        config_map(text["ledgerName"], names.COMPONENT_LEDGER, {names.MANAGED_LEDGER: "true"}, {}),
+    )
+
+
 def policy(**members: Any) -> FleetPolicy:
     """The policy with other members."""
     return parse_policy(json.dumps({**POLICY, **members}))
