@@ -13,6 +13,7 @@ from gitops_ctl.cli.topologyfiles import objects_in
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Forbidden, NotFound, Refused
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, objects_at, text_at
+from gitops_ctl.fleet.identity import activation_child_name
 from gitops_ctl.fleet.names import CAMPAIGN_UID, DEVICE_KIND, GROUP, LEAF_KIND, OPERATIONS_GROUP, ROLLOUT_KIND
 from gitops_ctl.rollout.verifyplan import Finding, State, hash_input_of, subject_of, verified
 from gitops_ctl.rollout.verifytogether import verified_together
@@ -138,6 +139,7 @@ async def _belonging(client: "KubeClient", rollout: JsonObject, namespace: str) 
             ("Node", "", text_at(target, "nodeName")),
             (DEVICE_KIND, namespace, text_at(target, "deviceName")),
             (LEAF_KIND, namespace, text_at(target, "childName")),
+            (LEAF_KIND, namespace, activation_child_name(text_at(target, "childName"))),
         ]
     trees = await asyncio.gather(*(_one(client, *place) for place in wanted))
     uid = text_at(rollout, "metadata", "uid")

@@ -16,6 +16,7 @@ from gitops_ctl.fleet.health import conditions_hash_input
 from gitops_ctl.fleet.identity import canonical_identity, child_name, device_identity_hash, reservation_id
 from gitops_ctl.fleet.ledger import decode_ledger
 from gitops_ctl.fleet.policy import parse_policy, semantic_hash, structural_hash
+from gitops_ctl.fleet.receipt import receipt_hash, source_identity_hash
 from gitops_ctl.fleet.trees import texts_at
 from gitops_ctl.rollout.planhash import hash_and_size, ordered_snapshot, published_hash_input
 from gitops_ctl.rollout.verifysearch import explained
@@ -233,6 +234,25 @@ def _leaf(tree: JsonObject) -> Iterator[Finding]:
     digest, wanted = text_at(tree, "status", "sourceDigest"), text_at(tree, "spec", "imageSource", "sha256")
     if digest and wanted:
         yield compared(subject, "status.sourceDigest", digest, f"sha256:{wanted}", "the image is another")
+    yield from _receipt(tree, subject)
+
+
+def _receipt(tree: JsonObject, subject: str) -> Iterator[Finding]:
+    """The hashes of the receipt of a prepared device."""
+    receipt = object_at(tree, "status", "preparedReceipt")
+    if not receipt:
+        return
+    member = "status.preparedReceipt"
+    hashes = (
+        ("receiptHash", receipt_hash(receipt), "a member of the receipt was changed"),
+        (
+            "sourceIdentityHash",
+            source_identity_hash(object_at(tree, "spec", "imageSource")),
+            "it was prepared from another source",
+        ),
+    )
+    for name, computed, why in hashes:
+        yield compared(subject, f"{member}.{name}", text_at(receipt, name), computed, why)
 
 
 _CHECKS: Final = {

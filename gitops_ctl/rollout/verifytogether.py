@@ -6,9 +6,11 @@ from typing import Final
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.jsonvalue import JsonObject, int_at, object_at, objects_at, text_at
 from gitops_ctl.fleet import names
-from gitops_ctl.fleet.identity import canonical_identity
+from gitops_ctl.fleet.evidence import sample_hash
+from gitops_ctl.fleet.identity import activation_child_name, canonical_identity
 from gitops_ctl.fleet.policy import FleetPolicy, matches_fleet, parse_policy, risk_groups_of
 from gitops_ctl.fleet.trees import texts_at
+from gitops_ctl.rollout.activation import authorization_hash
 from gitops_ctl.rollout.planhash import membership_hash, ordered_snapshot
 from gitops_ctl.rollout.snapshot import PolicyRecord, snapshot_of
 from gitops_ctl.rollout.verifyplan import Finding, State, compared, subject_of
@@ -38,13 +40,20 @@ def _around(rollout: JsonObject, trees: tuple[JsonObject, ...]) -> Iterator[Find
         member = f"{_FROZEN}.targets[{place}]"
         node = _named(trees, "Node", "", text_at(target, "nodeName"))
         device = _named(trees, names.DEVICE_KIND, namespace, text_at(target, "deviceName"))
-        leaf = _named(trees, names.LEAF_KIND, namespace, text_at(target, "childName"))
+        child = text_at(target, "childName")
+        leaf = _named(trees, names.LEAF_KIND, namespace, child)
+        activation = _named(trees, names.LEAF_KIND, namespace, activation_child_name(child))
         if node is not None:
             yield from _with_node(rollout, member, target, node)
         if device is not None:
             yield from _with_device(rollout, member, target, device)
-        if leaf is not None:
-            yield from _with_leaf(rollout, target, leaf)
+        for made in (leaf, activation):
+            if made is not None:
+                yield from _with_leaf(rollout, target, made)
+        if leaf is not None and device is not None:
+            yield from _with_evidence(leaf, device)
+        if leaf is not None and activation is not None:
+            yield from _with_activation(rollout, leaf, activation)
 
 
 def _named(trees: Iterable[JsonObject], kind: str, namespace: str, name: str) -> JsonObject | None:
@@ -167,3 +176,31 @@ def _with_leaf(rollout: JsonObject, target: JsonObject, leaf: JsonObject) -> Ite
     digest = text_at(leaf, "spec", "imageSource", "sha256")
     if digest:
         yield compared(subject, "spec.imageSource.sha256", digest, text_at(target, "source", "sha256"), why)
+
+
+def _with_evidence(leaf: JsonObject, device: JsonObject) -> Iterator[Finding]:
+    """The sample that a grant rests on, while it is the one that is accepted."""
+    admission = object_at(leaf, "status", "managerAdmission")
+    sample = object_at(device, "status", "healthObservation", "acceptedNetwork")
+    sequence = int_at(admission, "networkEvidenceSampleSequence")
+    said = text_at(admission, "networkEvidenceHash")
+    if said and sample and int_at(sample, "sampleSequence") == sequence:
+        why = "the hash of the reference may have another order; otherwise the sample was changed"
+        member = "status.managerAdmission.networkEvidenceHash"
+        yield compared(subject_of(leaf), member, said, sample_hash(sample), why)
+
+
+def _with_activation(rollout: JsonObject, leaf: JsonObject, activation: JsonObject) -> Iterator[Finding]:
+    """What an activation leaf is bound to."""
+    subject, annotations = subject_of(activation), texts_at(activation, "metadata", "annotations")
+    wanted = {
+        names.PREPARED_UPGRADE_UID: text_at(leaf, "metadata", "uid"),
+        names.PREPARED_RECEIPT_HASH: text_at(leaf, "status", "preparedReceipt", "receiptHash"),
+    }
+    approval = object_at(rollout, "spec", "activationApproval")
+    if approval:
+        uid = text_at(rollout, "metadata", "uid")
+        wanted[names.ACTIVATION_HASH] = authorization_hash(approval, campaign_uid=uid)
+    why = f"{subject_of(leaf)} or {subject_of(rollout)} says otherwise"
+    for name, value in wanted.items():
+        yield compared(subject, f"metadata.annotations[{name}]", annotations.get(name, ""), value, why)

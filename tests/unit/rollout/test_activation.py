@@ -1,100 +1,24 @@
 """Prepared devices are activated by an approval that names every receipt exactly, in its window, from a commit."""
 
 import copy
-import json
 from datetime import timedelta
 
 import pytest
 
 from gitops_ctl.fleet.leaf import leaf_of
-from gitops_ctl.fleet.receipt import receipt_hash, receipt_problem, source_identity_hash, trust_identity_hash
+from gitops_ctl.fleet.receipt import receipt_problem
 from gitops_ctl.rollout.activation import ActivationState, authorization_hash, judge_activation
 from gitops_ctl.rollout.authority import Block
 from gitops_ctl.rollout.campaignstate import campaign_state
-from gitops_ctl.rollout.freeze import freeze
 from gitops_ctl.trust.provenance import Introduced
-from tests.support.rollout_planning import NOW, SHA256, ago, fleet, given, rollout
+from tests.support.rollout_planning import NOW, ago
+from tests.support.rollout_prepared import a_receipt, activation_approval, prepared_campaign, prepared_leaves
 
 BY = Introduced("c0ffee", "window-owner", "activate", "gitops-ctl:window-owner", NOW, NOW)
-URL = "https://images.example.net/cat9k.bin"
-
-
-def stored(strategy="PrepareOnly"):
-    """A frozen campaign of two devices that is prepared."""
-    tree = rollout(strategy=strategy)
-    plan = freeze(given(fleet(2), plan=tree)).to_json(created_at=NOW)
-    effective = {"epoch": 1, "policy": plan["policy"], "updatedAt": ago(0)}
-    return json.loads(json.dumps({**tree, "status": {"frozenPlan": plan, "effectivePolicy": effective}}))
-
-
-def receipt(target, plan_hash, **changed):
-    """The receipt of a prepared target."""
-    tree = {
-        "protocolVersion": "prepare-v1",
-        "upgradeUID": f"{target['deviceName']}-leaf",
-        "deviceUID": target["deviceUID"],
-        "nodeUID": target["nodeUID"],
-        "physicalIdentity": target["physicalIdentity"],
-        "deviceGeneration": 3,
-        "campaignUID": "rollout-uid",
-        "planHash": plan_hash,
-        "managedProtocolVersion": "rollout-staged-activation-v1",
-        "policyUID": "policy-uid",
-        "policyResourceVersion": "900",
-        "policyEpoch": 1,
-        "workerRevision": f"sha256:{'5' * 64}",
-        "sourceDigest": f"sha256:{SHA256}",
-        "sourceSize": 1_249_368_115,
-        "sourceIdentityHash": source_identity_hash({"url": URL, "sha256": SHA256}),
-        "trustIdentityHash": trust_identity_hash(credential="5", tls="", provisioning=""),
-        "contentBinding": "source-digest-install-claim-v1",
-        "targetVersion": "17.18.03",
-        "validatedVersion": "17.18.03.0.5496",
-        "runningVersion": "17.12.04.0.1",
-        "primarySupervisorInstalled": True,
-        "installStartedAt": ago(600),
-        "managedMutationClaims": [
-            {"stage": "PrimaryInstall", "reservationID": "r", "policyEpoch": 1, "claimedAt": ago(599)}
-        ],
-        "preparedAt": ago(300),
-    }
-    tree |= changed
-    return {**{name: value for name, value in tree.items() if value is not None}, "receiptHash": receipt_hash(tree)}
-
-
-def prepared(tree, **changed):
-    """The leaves; `changed` is about the receipt of the first one."""
-    found = {}
-    for place, target in enumerate(tree["status"]["frozenPlan"]["targets"]):
-        made = receipt(target, tree["status"]["frozenPlan"]["hash"], **(changed if place == 0 else {}))
-        found[target["deviceUID"]] = leaf_of(
-            {
-                "metadata": {"name": target["childName"], "uid": made["upgradeUID"]},
-                "status": {"phase": "Prepared", "preparedReceipt": made},
-            }
-        )
-    return found
-
-
-def approval(tree, leaves, **changed):
-    """An approval of everything that is prepared."""
-    receipts = [
-        {"deviceUID": uid, "upgradeUID": leaf.uid, "receiptHash": leaf.receipt["receiptHash"]}
-        for uid, leaf in leaves.items()
-    ]
-    block = {
-        "planHash": tree["status"]["frozenPlan"]["hash"],
-        "receipts": receipts,
-        "notBefore": ago(60),
-        "notAfter": ago(-3600),
-        "approvedBy": "gitops-ctl:window-owner",
-        "approvedAt": ago(30),
-    }
-    return {**block, **changed}
 
 
 def judged(tree, leaves, block=None, *, live=None, now=NOW, has_begun=False):
-    live = approval(tree, leaves) if live is None else live
+    live = activation_approval(tree, leaves) if live is None else live
     tree = copy.deepcopy(tree)
     tree["spec"]["activationApproval"] = live
     given_ = Block(declared=live, introduced=BY) if block is None else block
@@ -102,8 +26,8 @@ def judged(tree, leaves, block=None, *, live=None, now=NOW, has_begun=False):
 
 
 def test_an_exact_approval_authorises_each_target():
-    tree = stored()
-    leaves = prepared(tree)
+    tree = prepared_campaign()
+    leaves = prepared_leaves(tree)
     found = judged(tree, leaves)
     assert found.state is ActivationState.AUTHORIZED
     assert set(found.activations) == set(leaves)
@@ -114,7 +38,7 @@ def test_an_exact_approval_authorises_each_target():
 
 
 def test_without_an_approval_nothing_is_judged():
-    tree = stored()
+    tree = prepared_campaign()
     state = campaign_state(tree)
     assert judge_activation(state, Block(), {}, now=NOW, has_begun=False).state is ActivationState.NONE
 
@@ -127,15 +51,15 @@ def test_without_an_approval_nothing_is_judged():
     ],
 )
 def test_an_approval_without_a_commit_has_no_effect(block):
-    tree = stored()
-    found = judged(tree, prepared(tree), block)
+    tree = prepared_campaign()
+    found = judged(tree, prepared_leaves(tree), block)
     assert (found.state, found.reason) == (ActivationState.REFUSED, "NotFromGit")
 
 
 def test_after_a_start_nothing_is_concluded_before_a_revision_was_looked_at():
-    tree = stored()
-    assert judged(tree, prepared(tree), Block(known=False)).state is ActivationState.UNKNOWN
-    begun = judged(tree, prepared(tree), Block(known=False), has_begun=True)
+    tree = prepared_campaign()
+    assert judged(tree, prepared_leaves(tree), Block(known=False)).state is ActivationState.UNKNOWN
+    begun = judged(tree, prepared_leaves(tree), Block(known=False), has_begun=True)
     assert begun.state is ActivationState.AUTHORIZED
 
 
@@ -151,16 +75,16 @@ def test_after_a_start_nothing_is_concluded_before_a_revision_was_looked_at():
     ids=["another plan", "no receipts", "a window turned round", "too late", "no window"],
 )
 def test_an_approval_that_does_not_fit_is_refused_with_the_reason(changed, message):
-    tree = stored()
-    leaves = prepared(tree)
-    found = judged(tree, leaves, live=approval(tree, leaves, **changed))
+    tree = prepared_campaign()
+    leaves = prepared_leaves(tree)
+    found = judged(tree, leaves, live=activation_approval(tree, leaves, **changed))
     assert (found.state, found.reason) == (ActivationState.REFUSED, "ActivationAuthorizationInvalid")
     assert message in found.message
 
 
 def test_what_has_begun_is_not_undone_by_the_clock():
-    tree = stored()
-    leaves = prepared(tree)
+    tree = prepared_campaign()
+    leaves = prepared_leaves(tree)
     late = NOW + timedelta(days=1)
     assert judged(tree, leaves, now=late).state is ActivationState.REFUSED
     assert judged(tree, leaves, now=late, has_begun=True).state is ActivationState.AUTHORIZED
@@ -190,16 +114,16 @@ def test_what_has_begun_is_not_undone_by_the_clock():
     ids=lambda value: "/".join(value) if isinstance(value, dict) else "",
 )
 def test_a_receipt_that_does_not_prove_this_preparation_is_refused(changed, message):
-    tree = stored()
-    found = judged(tree, prepared(tree, **changed))
+    tree = prepared_campaign()
+    found = judged(tree, prepared_leaves(tree, **changed))
     assert (found.state, found.reason) == (ActivationState.REFUSED, "ActivationAuthorizationInvalid")
     assert found.message.startswith("edge-1: ")
     assert message in found.message
 
 
 def test_a_receipt_that_was_edited_is_told_by_its_hash():
-    tree = stored()
-    leaves = prepared(tree)
+    tree = prepared_campaign()
+    leaves = prepared_leaves(tree)
     leaf = leaves["edge-1-uid"]
     edited = leaf_of(
         {
@@ -211,24 +135,24 @@ def test_a_receipt_that_was_edited_is_told_by_its_hash():
 
 
 def test_a_reference_to_another_receipt_and_a_leaf_that_is_not_prepared_are_refused():
-    tree = stored()
-    leaves = prepared(tree)
-    wrong = approval(tree, leaves)
+    tree = prepared_campaign()
+    leaves = prepared_leaves(tree)
+    wrong = activation_approval(tree, leaves)
     wrong["receipts"][1]["receiptHash"] = "sha256:0"
     assert "edge-2: its receipt is another one: receiptHash" in judged(tree, leaves, live=wrong).message
     gone = {uid: leaf for uid, leaf in leaves.items() if uid != "edge-2-uid"}
-    assert "edge-2: nothing is prepared on it" in judged(tree, gone, live=approval(tree, leaves)).message
+    assert "edge-2: nothing is prepared on it" in judged(tree, gone, live=activation_approval(tree, leaves)).message
 
 
 def test_a_plan_that_prepares_nothing_is_never_activated():
-    tree = stored("Reload")
-    assert "nothing is prepared" in judged(tree, prepared(tree)).message
+    tree = prepared_campaign("Reload")
+    assert "nothing is prepared" in judged(tree, prepared_leaves(tree)).message
 
 
 def test_the_hash_of_an_authorisation_binds_everything_and_no_order():
-    tree = stored()
-    leaves = prepared(tree)
-    block = approval(tree, leaves)
+    tree = prepared_campaign()
+    leaves = prepared_leaves(tree)
+    block = activation_approval(tree, leaves)
     said = authorization_hash(block, campaign_uid="rollout-uid")
     turned = {**block, "receipts": list(reversed(block["receipts"])), "unheardOf": 1}
     assert authorization_hash(turned, campaign_uid="rollout-uid") == said
@@ -240,17 +164,17 @@ def test_the_hash_of_an_authorisation_binds_everything_and_no_order():
 
 
 def test_the_order_of_claims_is_not_part_of_a_receipt():
-    tree = stored()
+    tree = prepared_campaign()
     target = tree["status"]["frozenPlan"]["targets"][0]
     claims = [{"stage": stage, "claimedAt": ago(599)} for stage in ("Staging", "PrimaryInstall")]
-    one = receipt(target, "x", managedMutationClaims=claims)
-    other = receipt(target, "x", managedMutationClaims=list(reversed(claims)))
+    one = a_receipt(target, "x", managedMutationClaims=claims)
+    other = a_receipt(target, "x", managedMutationClaims=list(reversed(claims)))
     assert one["receiptHash"] == other["receiptHash"]
     assert receipt_problem(one) == ""
 
 
 def test_a_receipt_outside_a_campaign_needs_less():
-    target = stored()["status"]["frozenPlan"]["targets"][0]
-    bare = receipt(target, None, nodeUID=None, policyUID=None, policyEpoch=None, managedMutationClaims=[])
+    target = prepared_campaign()["status"]["frozenPlan"]["targets"][0]
+    bare = a_receipt(target, None, nodeUID=None, policyUID=None, policyEpoch=None, managedMutationClaims=[])
     assert receipt_problem(bare, managed=False) == ""
     assert "the receipt lacks nodeUID, policyUID" in receipt_problem(bare)

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from gitops_ctl.fleet.identity import child_name, reservation_id
+from gitops_ctl.fleet.evidence import sample_hash
+from gitops_ctl.fleet.identity import activation_child_name, child_name, reservation_id
+from gitops_ctl.rollout.activation import authorization_hash
 from gitops_ctl.rollout.freeze import freeze
 from gitops_ctl.rollout.verifyplan import State, verified
 from gitops_ctl.rollout.verifytogether import verified_together
 from tests.support.rollout_planning import NOW, SITE, changed, device, fleet, given, node, policy_map, rollout
+from tests.support.rollout_prepared import activation_approval, prepared_campaign, prepared_leaves
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "rollouts"
 HASH = "status.frozenPlan.hash"
@@ -209,6 +212,61 @@ def test_a_policy_that_was_written_since_is_not_compared():
     findings = everything(world)
     assert differing(findings) == {}
     assert [one.member for one in findings if one.state is State.UNKNOWN] == ["status.frozenPlan.policy"]
+
+
+def test_a_receipt_and_the_activation_that_rests_on_it_are_verified():
+    tree = prepared_campaign()
+    leaves = prepared_leaves(tree)
+    live = activation_approval(tree, leaves)
+    tree["spec"]["activationApproval"] = live
+    (target, _) = tree["status"]["frozenPlan"]["targets"]
+    receipt = dict(leaves[target["deviceUID"]].receipt)
+    binding = frozen_world()["leaf"]["metadata"]["annotations"]
+    binding = {**binding, "topology.cisco.vk/plan-hash": tree["status"]["frozenPlan"]["hash"]}
+    leaf = {
+        "kind": "IOSXESoftwareUpgrade",
+        "metadata": {"name": target["childName"], "namespace": "prod", "uid": "edge-1-leaf", "annotations": binding},
+        "spec": {"imageSource": {"url": target["source"]["url"], "sha256": target["source"]["sha256"]}},
+        "status": {"phase": "Prepared", "preparedReceipt": receipt},
+    }
+    more = {
+        "prepared-upgrade-uid": "edge-1-leaf",
+        "prepared-receipt-hash": receipt["receiptHash"],
+        "activation-authorization-hash": authorization_hash(live, campaign_uid="rollout-uid"),
+    }
+    bound = {**binding, **{f"topology.cisco.vk/{name}": value for name, value in more.items()}}
+    activation = {
+        "kind": "IOSXESoftwareUpgrade",
+        "metadata": {"name": activation_child_name(target["childName"]), "namespace": "prod", "annotations": bound},
+        "spec": {"imageSource": {"preinstalled": {}}},
+    }
+    found = (*verified(leaf), *verified(activation), *verified_together((tree, leaf, activation)))
+    assert differing(found) == {}
+    assert {"status.preparedReceipt.receiptHash", "status.preparedReceipt.sourceIdentityHash"} <= {
+        one.member for one in found
+    }
+    edited = changed(leaf, "status", "preparedReceipt", "sourceSize", to=1)
+    assert differing(verified(edited)) == {"status.preparedReceipt.receiptHash": "a member of the receipt was changed"}
+    later = {**tree, "spec": {**tree["spec"], "activationApproval": {**live, "approvedBy": "somebody-else"}}}
+    assert "metadata.annotations[topology.cisco.vk/activation-authorization-hash]" in differing(
+        verified_together((later, leaf, activation))
+    )
+
+
+def test_the_sample_that_a_grant_rests_on_is_verified_while_it_is_accepted():
+    world = frozen_world()
+    sample = {"sampleSequence": 7, "observedAt": "2026-11-02T11:59:00Z", "complete": True}
+    world["devices"][0]["status"]["healthObservation"]["acceptedNetwork"] = sample
+    world["leaf"]["status"]["managerAdmission"] |= {
+        "networkEvidenceHash": sample_hash(sample),
+        "networkEvidenceSampleSequence": 7,
+    }
+    member = "status.managerAdmission.networkEvidenceHash"
+    assert [one.state for one in everything(world) if one.member == member] == [State.SAME]
+    sample["complete"] = False
+    assert member in differing(everything(world))
+    sample["sampleSequence"] = 8
+    assert member not in {one.member for one in everything(world)}
 
 
 def test_objects_without_a_hash_have_no_finding_and_broken_ones_are_unknown():
