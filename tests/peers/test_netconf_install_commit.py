@@ -71,7 +71,7 @@ async def test_a_commit_keeps_the_version_and_stops_the_timer(device):
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else None,
 )
-async def test_whatever_becomes_of_the_reply_a_look_settles_it_and_nothing_is_sent_again(
+async def test_D06_whatever_becomes_of_the_reply_a_look_settles_it_and_nothing_is_sent_again(
     device, fault, outcome, sent, then
 ):
     device.fault(on="install-commit", **fault)

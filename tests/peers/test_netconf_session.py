@@ -1,6 +1,7 @@
 """NETCONF sessions with a server that behaves and with one that does not (devices.md, sections 2, 6 and 20)."""
 
 import asyncio
+import logging
 import os
 import signal
 import threading
@@ -257,6 +258,17 @@ class TestPasswords:
         assert raised.value.code is ErrorCode.DEVICE_CREDENTIAL_REFUSED
         assert "automation" in raised.value.message
         assert "Hunter2" not in str(raised.value)
+
+
+async def test_no_log_of_ours_or_of_the_libraries_holds_what_was_sent_or_read(tmp_path, client, caplog):
+    file = DeviceFile(tmp_path / "device.json")
+    planted = "<native xmlns='n'><secret>Hunter3Hunter3</secret></native>"
+    file.create({**new_device("FOC1234"), "runningConfig": planted})
+    caplog.set_level(logging.DEBUG)
+    with PasswordServer(file, password="Hunter2Hunter2") as server:
+        async with client.session(server.endpoint(password="Hunter2Hunter2")) as session:
+            assert "/native" in (await reads.saved_configuration(session)).value.differences[0]
+    assert "Hunter" not in caplog.text
 
 
 async def test_a_thousand_operations_leave_no_thread_no_socket_and_no_memory(device, leaves_nothing):

@@ -14,6 +14,7 @@ huge (bytes) · slow (seconds: the commit is done only later) · base10 (hello: 
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,32 +37,41 @@ _MODULES = (
 )
 
 
-class _Gone(Exception):
+class Gone(Exception):
     """The session ends without another word."""
 
 
 class Session:
     """One session of one client."""
 
-    def __init__(self, file: state.DeviceFile, wire: Wire) -> None:
+    def __init__(
+        self,
+        file: state.DeviceFile,
+        wire: Wire,
+        *,
+        now: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._file = file
         self._wire = wire
+        self._now = now
+        self._sleep = sleep
         self._over = False
 
     def serve(self) -> None:
         """Until the client says goodbye or goes."""
         with self._file.change() as device:
-            if device.get("downUntil", 0) > time.time():
+            if device.get("downUntil", 0) > self._now():
                 return
             device["sessions"] = {pid: at for pid, at in device["sessions"].items() if _lives(int(pid))}
             if len(device["sessions"]) >= device["sessionLimit"]:
                 return
-            device["sessions"][str(os.getpid())] = time.time()
+            device["sessions"][str(os.getpid())] = self._now()
         try:
             self._hello()
             while not self._over and (message := self._wire.receive()) is not None:
-                self._answer(etree.fromstring(message))
-        except _Gone:
+                self.answer(etree.fromstring(message))
+        except Gone:
             return
         finally:
             with self._file.change() as device:
@@ -80,10 +90,11 @@ class Session:
         self._wire.send(etree.tostring(hello))
         theirs = self._wire.receive()
         if theirs is None:
-            raise _Gone
+            raise Gone
         self._wire.chunked = both and f"{_BASE}1" in theirs.decode()
 
-    def _answer(self, rpc: etree._Element) -> None:
+    def answer(self, rpc: etree._Element) -> None:
+        """Send the reply to one request; Gone when there is none and the session is over."""
         operation = rpc[0]
         name = etree.QName(operation).localname
         source = operation.find(f"{{{NETCONF}}}source")
@@ -138,34 +149,34 @@ class Session:
 
     def _commit(self, reply: etree._Element, operation: etree._Element, fault: dict[str, Any]) -> None:
         with self._file.change() as device:
-            device["commits"].append({"uuid": operation.findtext(f"{{{INSTALL_RPC}}}uuid"), "at": time.time()})
+            device["commits"].append({"uuid": operation.findtext(f"{{{INSTALL_RPC}}}uuid"), "at": self._now()})
             if device["operation"] is not None:
                 _add_error(reply, {"tag": "in-use", "message": "an install operation is in progress"})
                 return
             if fault.get("kind") == "slow":
-                device["committing"] = {"until": time.time() + fault["seconds"]}
+                device["committing"] = {"until": self._now() + fault["seconds"]}
             else:
                 state.commit(device)
         if fault.get("kind") == "drop-after":
-            raise _Gone
+            raise Gone
         etree.SubElement(reply, f"{{{NETCONF}}}ok")
 
     def _fault(self, *places: str) -> dict[str, Any]:
-        if self._file.read().get("downUntil", 0) > time.time():
-            raise _Gone
+        if self._file.read().get("downUntil", 0) > self._now():
+            raise Gone
         fault = self._file.take_fault("netconf", *places) or {}
         kind = fault.get("kind")
         if kind == "drop-before":
-            raise _Gone
+            raise Gone
         if kind == "late":
-            time.sleep(fault["seconds"])
+            self._sleep(fault["seconds"])
         if kind == "raw":
             self._wire.write(fault["text"].encode())
-            raise _Gone
+            raise Gone
         if kind == "silent":
             while self._wire.receive() is not None:
                 pass
-            raise _Gone
+            raise Gone
         return fault
 
 

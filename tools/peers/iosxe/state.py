@@ -26,7 +26,6 @@ class DeviceFile:
         self._now = now
 
     def create(self, device: dict[str, Any]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._locked():
             self._save(device)
 
@@ -39,7 +38,7 @@ class DeviceFile:
     def change(self) -> Iterator[dict[str, Any]]:
         """The device to be changed in place; nothing is kept when the block raises."""
         with self._locked():
-            before = self.path.read_text()
+            before = self._load()
             device: dict[str, Any] = json.loads(before)
             pass_time(device, self._now())
             yield device
@@ -63,9 +62,13 @@ class DeviceFile:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(f"{self.path}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+    def _load(self) -> str:
+        return self.path.read_text()
 
     def _save(self, device: dict[str, Any]) -> None:
         beside = self.path.with_name(f"{self.path.name}.new")
