@@ -20,6 +20,7 @@ from gitops_ctl.fleet.policy import FleetPolicy
 from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.fence import settle_admission
 from gitops_ctl.rollout.leafplan import acquisition_from
+from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, swap, swapped
 from gitops_ctl.rollout.ledger_transitions import Attested, Settled, settle, settle_by_attestation
 from gitops_ctl.rollout.lock import device_path
 from gitops_ctl.rollout.ports import Ports, node_path
@@ -242,7 +243,26 @@ async def _given_back(
         return Refusal(Reason.NOT_PROVEN, f"leaf {leaf.name} names no lock, so what it holds is not known")
     claim, store = lock_claim(campaign, target), ports.ledger(campaign)
     refusal = await give_back(ports, store, claim, which, remove=remove)
-    return refusal or await settle_admission(ports, campaign.namespace, leaf.name)
+    if refusal is not None:
+        return refusal
+    if leaf.recovery is not None and leaf.recovery.outcome == RETIRED:
+        await _end_session(ports, campaign, target, leaf)
+    return await settle_admission(ports, campaign.namespace, leaf.name)
+
+
+async def _end_session(ports: Ports, campaign: CampaignState, target: Target, leaf: Leaf) -> None:
+    """End the maintenance of a leaf whose device does not come back: its worker asks for nothing any more."""
+    path = device_path(campaign.namespace, target.device_name)
+
+    async def one_round() -> None:
+        tree = await ports.client.find(path)
+        session = device_of(tree).session if tree is not None else None
+        if tree is None or session is None or session.operation.uid != leaf.uid or session.phase == "Settled":
+            return
+        body = swap(tree, {"status": {"maintenanceSession": {"phase": "Settled"}}})
+        await ports.client.patch_merge(path, body, manager=FIELD_MANAGER, subresource="status")
+
+    await swapped(ports.client, one_round)
 
 
 async def look_after(ports: Ports, campaign: CampaignState, target: Target) -> After:
