@@ -47,7 +47,6 @@ from gitops_ctl.topology.revision_plan import (
 )
 from gitops_ctl.topology.status_plan import Found, status_of, status_patch, told
 from gitops_ctl.topology.taints import MAINTENANCE, has_taint
-from gitops_ctl.topology.workplaces import workplaces_of
 
 
 class DeviceController:
@@ -128,7 +127,7 @@ class _Pass:
         self._ports, self._policy, self._written, self._device = ports, policy, written, device
         self._key = key = NamespacedName.of(device)
         self._now: datetime = ports.clock.wall()
-        self._planes = workplaces_of(ports, policy, key.namespace)
+        self._planes = ports.workplaces.of(policy, key.namespace)
 
     async def run(self) -> float | None:
         client, device = self._ports.client, self._device
@@ -139,11 +138,12 @@ class _Pass:
         leaf = await client.find(LEAF.path(operation.namespace, operation.name)) if operation is not None else None
         topology = self._judge(node)
         step = self._maintenance(topology, leaf)
-        node = await self._write_node(topology, step)
-        if topology.identity is None and node is not None:
-            await leases.ensure(self._ports, self._policy, device, node)
-        topology = self._judge(node)
-        step = self._maintenance(topology, leaf)
+        written = await self._write_node(topology, step)
+        if topology.identity is None and written is not None:
+            await leases.ensure(self._ports, self._policy, device, written)
+        if written is not node:
+            topology = self._judge(written)
+            step = self._maintenance(topology, leaf)
         status = status_of(self._found(topology, step))
         await self._write_status(status)
         return self._again(status)
@@ -229,7 +229,7 @@ class _Pass:
     async def _write_node(self, topology: Topology, step: MaintenanceStep) -> JsonObject | None:
         """The Node as it is after this; one that is not ours stays as it is."""
         client, device, node = self._ports.client, self._device, topology.node
-        app, network = (plane.worker() for plane in self._planes)
+        app, network = (plane.worker for plane in self._planes)
         if node is None:
             if topology.identity is not None or topology.projection is None:
                 return None

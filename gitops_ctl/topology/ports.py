@@ -9,6 +9,7 @@ from gitops_ctl.kube.events import Emit
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.topology.caches import Caches
 from gitops_ctl.topology.options import Options
+from gitops_ctl.topology.workplaces import Workplaces
 
 Bind = Callable[[str, str], Awaitable[FleetPolicy]]
 """Validates the policy in the ConfigMap of that namespace and name, and binds it to its ledger (rollouts.md, section 7.4)."""
@@ -25,6 +26,7 @@ class Ports:
 
     client: KubeClient
     caches: Caches
+    workplaces: Workplaces
     clock: Clock
     emit: Emit
     policy: Callable[[], FleetPolicy | None]

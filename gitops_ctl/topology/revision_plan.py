@@ -7,6 +7,7 @@ reported the revision.  A Deployment that is available proves nothing alone, and
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Final
 
 from gitops_ctl.core.clock import to_rfc3339
@@ -22,7 +23,7 @@ from gitops_ctl.topology.workers_plan import Plane, digest_of, selected
 _TIMES: Final = ("readyHeartbeatTime", "podReadyTime", "observedAt")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Workplace:
     """One plane of a namespace as it runs.
 
@@ -39,13 +40,15 @@ class Workplace:
     deployment: JsonObject | None
     pods: tuple[JsonObject, ...]
 
+    @cached_property
     def worker(self) -> Worker:
         """For the binding: its Pod only once the Deployment is complete and exactly one is ready."""
-        pod = self.sole_pod() if not self.deployment_problem() else None
+        pod = self.sole_pod if not self.deployment_problem else None
         if pod is None:
             return Worker(self.username)
         return Worker(self.username, *(text_at(pod, "metadata", member) for member in ("name", "uid")))
 
+    @cached_property
     def deployment_problem(self) -> str:
         """Why the Deployment is not the wanted one, complete; empty when it is."""
         found = self.deployment
@@ -60,6 +63,7 @@ class Workplace:
             return f"Deployment {self.account} is not complete"
         return ""
 
+    @cached_property
     def sole_pod(self) -> JsonObject | None:
         """The one Pod of the plane that is there and ready; None when there are more, or another is still at work."""
         alive = [pod for pod in self.pods if text_at(pod, "status", "phase") not in ("Succeeded", "Failed")]
@@ -108,7 +112,7 @@ class Proof:
 def network_proof(device: JsonObject, workplace: Workplace, *, desired: str, now: datetime) -> Proof:
     """What the network plane proves for a device, by the report in its status."""
     report = object_at(device, "status", "workerReport")
-    pod = workplace.sole_pod()
+    pod = workplace.sole_pod
     observed = ""
     if pod is not None and text_at(report, "podUID") == text_at(pod, "metadata", "uid"):
         observed = text_at(report, "observedRevision")
@@ -123,7 +127,7 @@ def app_proof(
     device: JsonObject, node: JsonObject | None, workplace: Workplace, *, desired: str, now: datetime
 ) -> Proof:
     """What the node plane proves for a device, by the annotation and the heartbeat of its Node."""
-    pod = workplace.sole_pod()
+    pod = workplace.sole_pod
     annotations = object_at(node or {}, "metadata", "annotations")
     writer = condition_of(object_at(node or {}, "status"), names.MANAGED_WRITER) or {}
     heartbeat, started = moment_at(writer, "lastHeartbeatTime"), moment_at(object_at(pod or {}, "status"), "startTime")
@@ -140,7 +144,7 @@ def app_proof(
 
 def _proof(workplace: Workplace, old: JsonObject, seen: tuple[str, str, str, str, str], *, now: datetime) -> Proof:
     desired, observed, time_member, since, why = seen
-    pod, found = workplace.sole_pod() or {}, workplace.deployment or {}
+    pod, found = workplace.sole_pod or {}, workplace.deployment or {}
     members: dict[str, JsonValue] = {
         "desiredRevision": desired,
         "observedRevision": observed,
@@ -150,7 +154,7 @@ def _proof(workplace: Workplace, old: JsonObject, seen: tuple[str, str, str, str
         "podStartTime": text_at(pod, "status", "startTime"),
     }
     stable = {name: value for name, value in members.items() if value}
-    problem = workplace.deployment_problem() or ("" if pod else "no Pod, or more than one, is ready") or why
+    problem = workplace.deployment_problem or ("" if pod else "no Pod, or more than one, is ready") or why
     if not problem and observed != desired:
         problem = "the worker has loaded an older configuration of this device"
     if problem:

@@ -30,6 +30,7 @@ from gitops_ctl.topology.options import Options
 from gitops_ctl.topology.ports import Bind, Ports
 from gitops_ctl.topology.reference import require_alone
 from gitops_ctl.topology.workerscontroller import WorkersController
+from gitops_ctl.topology.workplaces import Workplaces
 
 _WORKERS: Final[Mapping[str, int]] = {"fleetpolicy": 1, "ciscodevice": 8, "deviceworkers": 2}
 
@@ -62,9 +63,11 @@ class TopologyRoom:
         self._pace = pace or Pace(blocked_s=self.options.resync_s)
         self._alone = False
         self._require_leader = require
+        self._workplaces = Workplaces(self.caches, self.options)
         ports = Ports(
             client=client,
             caches=self.caches,
+            workplaces=self._workplaces,
             clock=client.clock,
             emit=emit,
             policy=lambda: self.policy,
@@ -186,9 +189,11 @@ class TopologyRoom:
             self.queues["fleetpolicy"].add(change.key)
 
     def _device_changed(self, change: Change[JsonObject]) -> None:
+        old, new = change.values
+        if old is not None and new is not None and _asks_nothing(old, new):
+            return
         self._poke_policy()
         self.queues["ciscodevice"].add(change.key)
-        old, new = change.values
         if old is None or new is None or object_at(old, "spec") != object_at(new, "spec"):
             self._poke_workers(change.key.namespace)
             # Whoever lost against this device may win now.
@@ -243,6 +248,7 @@ class TopologyRoom:
                 self.queues["ciscodevice"].add(key)
 
     def _worker_changed(self, change: Change[JsonObject]) -> None:
+        self._workplaces.forget(change.key.namespace)
         for key in list(self.caches.devices.cache):
             if key.namespace == change.key.namespace:
                 self.queues["ciscodevice"].add(key)
@@ -257,6 +263,18 @@ class TopologyRoom:
             workers=workers, tenant_of=lambda key: key.namespace, draw=client.draw
         )
         return AsyncQueue(queue, clock=client.clock)
+
+
+def _asks_nothing(old: JsonObject, new: JsonObject) -> bool:
+    """Whether nothing but our own evidence was renewed: the pass that wrote it knows when to look again."""
+
+    def asked(device: JsonObject) -> tuple[object, ...]:
+        metadata, status = object_at(device, "metadata"), object_at(device, "status")
+        own = {name: value for name, value in metadata.items() if name != "resourceVersion"}
+        rest = {name: value for name, value in status.items() if name != "healthObservation"}
+        return own, device.get("spec"), rest, object_at(status, "healthObservation").get("network")
+
+    return asked(old) == asked(new) and object_at(old, "status", "healthObservation") != {}
 
 
 def _held(lease: JsonObject) -> tuple[object, ...]:

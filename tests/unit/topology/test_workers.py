@@ -250,7 +250,7 @@ def test_anything_but_one_ready_pod_of_the_complete_deployment_proves_nothing(pl
     found = proof(place=place)
     assert found.problem
     stored = device_of(bound(device(), networkWorkerRevision=found.revision)).network_worker_revision
-    assert place.worker().pod_uid == ""
+    assert place.worker.pod_uid == ""
     assert stored is not None
     assert not stored.is_proven
 
