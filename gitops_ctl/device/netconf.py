@@ -105,9 +105,9 @@ class NetconfSession:
 
 
 class NetconfClient:
-    """Opens sessions, at most so many at once in this process."""
+    """Opens sessions, at most so many at once in this process: more than a worker has devices, so that none waits for another."""
 
-    def __init__(self, *, limits: Limits | None = None, most_sessions: int = 32) -> None:
+    def __init__(self, *, limits: Limits | None = None, most_sessions: int = 256) -> None:
         quiet_libraries()
         self._limits = limits or Limits()
         self._places = asyncio.Semaphore(most_sessions)

@@ -7,7 +7,7 @@ published Cisco-IOS-XE models.  Sizes are bytes, rates and speeds bits per secon
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 _LONGEST_TEXT = 256
@@ -70,6 +70,16 @@ class VersionState(StrEnum):
     INVALID = "invalid"
 
 
+_INVENTORY: Final = {
+    VersionState.COMMITTED: "ProvisionedCommitted",
+    VersionState.UNCOMMITTED: "ProvisionedUncommitted",
+    VersionState.PENDING: "InProgress",
+    VersionState.ADDED: "Installed",
+    VersionState.PRESENT: "Present",
+    VersionState.INVALID: "Invalid",
+}
+
+
 class Mode(StrEnum):
     """How the device boots."""
 
@@ -116,12 +126,22 @@ class InstallState:
 
     def holds(self, wanted: str, *, states: tuple[VersionState, ...]) -> str:
         """The one version that is `wanted` or begins with it and a dot, in one of the states; empty for none or several."""
-        found = [
-            version.name
-            for version in self.versions
-            if version.state in states and (version.name == wanted or version.name.startswith(f"{wanted}."))
-        ]
+        found = [version.name for version in self.matching(wanted) if version.state in states]
         return found[0] if len(found) == 1 else ""
+
+    def matching(self, wanted: str) -> tuple[Version, ...]:
+        """Versions that are `wanted`, or begin with it and a dot."""
+        return tuple(
+            version for version in self.versions if version.name == wanted or version.name.startswith(f"{wanted}.")
+        )
+
+
+def inventory_state(seen: Seen[InstallState], wanted: str) -> str:
+    """The word of a leaf's `inventoryState` for a version (rollouts.md, section 4.3); Unknown unless one complete look answers."""
+    found = seen.value.matching(wanted)
+    if not seen.complete or len(found) > 1:
+        return "Unknown"
+    return _INVENTORY[found[0].state] if found else "Absent"
 
 
 @dataclass(frozen=True, slots=True)

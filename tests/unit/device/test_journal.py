@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -17,7 +18,7 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 @pytest.fixture
 def journal(tmp_path):
-    journal = open_journal(tmp_path)
+    journal = open_journal(tmp_path, disk=FailingDisk())
     yield journal
     journal.close()
 
@@ -25,7 +26,7 @@ def journal(tmp_path):
 def again(journal, directory):
     """The journal as the next worker finds it."""
     journal.close()
-    return open_journal(directory, new_id="another")
+    return open_journal(directory, new_id="another", disk=FailingDisk())
 
 
 def test_a_new_directory_is_a_new_journal_and_a_worker_that_comes_back_finds_its_own(journal, tmp_path):
@@ -294,6 +295,22 @@ class TestFolding:
         found = again(journal, tmp_path)
         assert found.known(a_claim().key) is not None
         found.close()
+
+
+def test_devices_may_be_served_by_several_threads(journal, tmp_path):
+    def serve(number: int) -> None:
+        for stage in ("PrimaryInstall", "PrimaryActivation"):
+            claim = a_claim(stage, device=f"device-{number}")
+            journal.intend(claim)
+            journal.claim(claim.key)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(serve, range(16)))
+    numbers = sorted(claim.sequence for claim in journal.claims.values())
+    assert len(set(numbers)) == 32
+    found = again(journal, tmp_path)
+    assert all(len(found.open_claims(f"device-{number}")) == 2 for number in range(16))
+    found.close()
 
 
 def test_a_line_holds_the_members_of_the_contract(journal, tmp_path):

@@ -1,11 +1,12 @@
 """What is read from operational data, and that a partial answer is told as one (devices.md, section 5.2)."""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 from lxml import etree
 
-from gitops_ctl.device.operational import Flash, Interface, Mode, Neighbor, VersionState
+from gitops_ctl.device.operational import Flash, Interface, Mode, Neighbor, VersionState, inventory_state
 from gitops_ctl.device.operationalxml import read_apps, read_install, read_platform, read_surroundings
 from tests.support.operational import (
     cdp,
@@ -111,6 +112,24 @@ class TestInstall:
     def test_a_version_in_progress_is_pending(self):
         rows = version(RUNNING, "provisioned-committed"), version("17.18.03.0.5496", "in-progress")
         assert read_install((install(location(*rows)),)).value.pending == ("17.18.03.0.5496.1766116039",)
+
+    @pytest.mark.parametrize(
+        ("state", "word"),
+        [
+            ("present", "Present"),
+            ("installed", "Installed"),
+            ("in-progress", "InProgress"),
+            ("invalid", "Invalid"),
+        ],
+    )
+    def test_the_inventory_state_of_a_leaf_is_that_of_one_version(self, state, word):
+        seen = read_install((install(location(version(RUNNING, "provisioned-committed"), version("17.18.03", state))),))
+        assert inventory_state(seen, "17.18.03") == word
+        assert inventory_state(seen, "17.18.02") == "ProvisionedCommitted"
+        assert inventory_state(seen, "17.18.04") == "Absent"
+        assert inventory_state(seen, "17.18") == "Unknown"
+        assert inventory_state(replace(seen, gaps=("a gap",)), "17.18.03") == "Unknown"
+        assert inventory_state(replace(seen, gaps=("a gap",)), "17.18.04") == "Unknown"
 
     @pytest.mark.parametrize("activity", ["install-in-progress", "issu-in-progress"])
     def test_an_operation_is_seen(self, activity):
