@@ -6,16 +6,14 @@ A policy in Git is a wish: the transform makes an annotation of it, so that what
 from collections.abc import Iterator
 from typing import Final
 
-from gitops_ctl.api.names import FIELD_MANAGER as FIELD_MANAGER_GIT
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.jsonvalue import JsonObject, object_at, objects_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, text_at
 from gitops_ctl.documents.pointer import pointer_of
 from gitops_ctl.documents.shape import Flaw
 from gitops_ctl.scheduling.names import RESOURCE_TYPE, TOPOLOGY
 from gitops_ctl.scheduling.queue import (
     APPLIED_POLICY,
     EMPTY_HOLD,
-    FIELD_MANAGER,
     HOLD,
     POLICIES,
     WANTED_POLICY,
@@ -89,28 +87,25 @@ def give_back(tree: JsonObject) -> JsonObject:
     return {**_identity(tree), "metadata": _name(tree)}
 
 
-def take_along(live: JsonObject) -> JsonObject | None:
+def take_along(live: JsonObject, ours: JsonObject, theirs: JsonObject) -> JsonObject | None:
     """The apply that keeps what a queue has when it becomes managed; None when its document lets go of nothing.
 
-    What Git said of it before stays as it is: a queue that is held does not open for the moment until its policy is carried out, and
-    groups that serve do not vanish under what runs.
+    What stood there stays as it is: a queue that is held does not open for the moment until its policy is carried out, and groups that
+    serve do not vanish under what runs.  Only a policy of Git counts as carried out; one of an administrator stays theirs.
+
+    Args:
+        ours: fields of the document as Git had it before.
+        theirs: fields that somebody wrote with a client-side tool.
     """
-    managers = {text_at(entry, "manager"): entry for entry in _appliers(live)}
-    owned = object_at(managers.get(FIELD_MANAGER_GIT, {}), "fieldsV1", "f:spec")
-    spec = object_at(live, "spec")
+    spec, from_git = object_at(live, "spec"), object_at(ours, "f:spec")
+    owned = from_git.keys() | object_at(theirs, "f:spec").keys()
     kept = {name: spec[name] for name in _TAKEN_ALONG if f"f:{name}" in owned and name in spec}
-    if FIELD_MANAGER in managers or not kept:
+    if not kept:
         return None
-    policy = text_at(kept, "stopPolicy")
-    annotations: JsonObject = {APPLIED_POLICY: policy} if policy else {}
-    metadata = {**_name(live), "uid": text_at(live, "metadata", "uid"), "annotations": annotations}
+    metadata: dict[str, JsonValue] = {**_name(live), "uid": text_at(live, "metadata", "uid")}
+    if "f:stopPolicy" in from_git and "stopPolicy" in kept:
+        metadata["annotations"] = {APPLIED_POLICY: kept["stopPolicy"]}
     return {**_identity(live), "metadata": metadata, "spec": kept}
-
-
-def _appliers(live: JsonObject) -> Iterator[JsonObject]:
-    for entry in objects_at(live, "metadata", "managedFields"):
-        if text_at(entry, "operation") == "Apply" and not text_at(entry, "subresource"):
-            yield entry
 
 
 def _identity(tree: JsonObject) -> JsonObject:

@@ -14,6 +14,7 @@ from gitops_ctl.core.ids import GroupKind
 from gitops_ctl.core.jsonvalue import JsonObject, object_at, objects_at, text_at
 from gitops_ctl.kube.answers import FieldConflict
 from gitops_ctl.sync.model import Desired
+from gitops_ctl.sync.takeover import is_applied_by, owned_by_documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +26,15 @@ class Creation:
         applies: whether a document asks for this.
         first: the body of the first apply.
         give_back: the body that takes its fields back.
-        take_along: from the live object, the body of the apply that has to come before its document lets go of fields; None for most.
+        take_along: the body of the apply that has to come before a document lets go of fields, None for most; from the live object, the
+            fields that our own applies own, and those of client-side tools, which become ours.
     """
 
     manager: str
     applies: Callable[[JsonObject], bool]
     first: Callable[[JsonObject], JsonObject]
     give_back: Callable[[JsonObject], JsonObject]
-    take_along: Callable[[JsonObject], JsonObject | None] = lambda _live: None
+    take_along: Callable[[JsonObject, JsonObject, JsonObject], JsonObject | None] = lambda _live, _ours, _theirs: None
 
 
 Send = Callable[[JsonObject, str], Awaitable[JsonObject]]
@@ -82,7 +84,10 @@ async def keep_safe(creation: Creation, live: JsonObject, *, send: Send) -> None
     Raises:
         GitopsError: the server does not take it.
     """
-    body = creation.take_along(live)
+    entries = objects_at(live, "metadata", "managedFields")
+    if any(is_applied_by(entry, creation.manager) for entry in entries):
+        return
+    body = creation.take_along(live, *owned_by_documents(live))
     if body is not None:
         with suppress(FieldConflict):  # somebody else has set the field since, and holds it
             await send(body, creation.manager)

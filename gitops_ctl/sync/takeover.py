@@ -28,6 +28,23 @@ def needs_takeover(tree: JsonObject) -> bool:
     return any(_is_client_side(entry) for entry in objects_at(tree, "metadata", "managedFields"))
 
 
+def owned_by_documents(tree: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """The fields that documents own: those of our own applies, and those that a take-over would give to us."""
+    ours, theirs = EMPTY, EMPTY
+    for entry in objects_at(tree, "metadata", "managedFields"):
+        if _is_client_side(entry):
+            theirs = _union(theirs, object_at(entry, "fieldsV1"))
+        elif is_applied_by(entry, FIELD_MANAGER):
+            ours = object_at(entry, "fieldsV1")
+    return ours, theirs
+
+
+def is_applied_by(entry: JsonObject, manager: str) -> bool:
+    """Whether an entry is that of a manager's applies to the object itself."""
+    found = (text_at(entry, "manager"), text_at(entry, "operation"), text_at(entry, "subresource"))
+    return found == (manager, "Apply", "")
+
+
 def takeover_patch(tree: JsonObject) -> list[JsonObject]:
     """Give the fields of client-side tools to our manager, so that an apply removes those that Git does not declare."""
     entries = objects_at(tree, "metadata", "managedFields")
@@ -35,7 +52,7 @@ def takeover_patch(tree: JsonObject) -> list[JsonObject]:
     rest: list[JsonValue] = []
     fields: JsonObject = EMPTY
     for entry in entries:
-        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" and not entry.get("subresource"):
+        if is_applied_by(entry, FIELD_MANAGER):
             ours = entry
         elif not _is_client_side(entry):
             rest.append(entry)

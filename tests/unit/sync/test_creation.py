@@ -109,15 +109,25 @@ async def test_what_the_document_lets_go_of_is_kept_under_the_other_manager():
     }
 
 
+async def test_a_hold_that_somebody_wrote_with_kubectl_stays_and_stays_theirs():
+    """The take-over makes the field ours, and the document would let go of it."""
+    server = Server()
+    live = standing({**applied("kubectl-client-side-apply", "stopPolicy"), "operation": "Update"}, stopPolicy="Hold")
+    await keep_safe(CREATION, live, send=server)
+    ((_, body),) = server.sent
+    assert (body["spec"], body["metadata"]) == ({"stopPolicy": "Hold"}, {"name": "pool", "uid": "u"})
+
+
 @pytest.mark.parametrize(
     "entries",
     [
         (applied("gitops-ctl", "namespaceSelector"),),
         (applied("somebody", "stopPolicy"),),
         (applied("gitops-ctl", "stopPolicy"), applied("gitops-ctl-scheduling", "stopPolicy")),
+        ({**applied("gitops-ctl", "stopPolicy"), "subresource": "status"},),
         (),
     ],
-    ids=["nothing is let go of", "of somebody else", "kept already", "nobody applied it"],
+    ids=["nothing is let go of", "of somebody else", "kept already", "of a status", "nobody applied it"],
 )
 async def test_nothing_is_kept_that_does_not_go(entries):
     server = Server()

@@ -166,6 +166,21 @@ async def test_a_queue_that_becomes_managed_keeps_its_hold_and_its_groups(site: 
     assert all(spec["resourceGroups"] == groups for spec in specs)
 
 
+async def test_a_queue_of_kubectl_that_becomes_managed_keeps_its_hold(site: Bench, server: FakeApiServer):
+    path = site.path("clusterqueues", "pool", group=KUEUE, namespace="")
+    theirs = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "pool"}, "spec": {"stopPolicy": "Hold"}}
+    await site.admin.create(site.path("clusterqueues", group=KUEUE, namespace=""), theirs, manager="kubectl-create")
+    stored: list[Any] = []
+    server.api.store.listeners.append(lambda change: stored.append(change.new))
+    site.push({"pool.yaml": queue()})
+    await site.until_ready()
+    tree = await site.admin.get(path)
+    assert {entry["manager"] for entry in tree["metadata"]["managedFields"]} == {"gitops-ctl", SCHEDULING}
+    specs = [new["spec"] for new in stored if new is not None and new["kind"] == "ClusterQueue"]
+    assert {spec["stopPolicy"] for spec in specs} == {"Hold"}
+    assert "topology.gpustack.ai/applied-stop-policy" not in tree["metadata"]["annotations"]
+
+
 async def test_a_queue_that_was_managed_before_is_taken_along_no_second_time(site: Bench, server: FakeApiServer):
     site.push({"pool.yaml": queue(stopPolicy="None")})
     await site.until_ready()
