@@ -14,9 +14,6 @@ from tools.peers.gnoi.package import PackageError, Received
 from tools.peers.gnoi.switch import RefusedError
 from tools.peers.iosxe.state import DeviceFile
 
-_BEFORE_READY_S = 0.01
-"""A client that does not wait for `transfer_ready` shows within this time."""
-
 _STANDBY = {"absent": os_pb2.StandbyState.NON_EXISTENT, "unavailable": os_pb2.StandbyState.UNAVAILABLE}
 
 
@@ -118,7 +115,8 @@ class _Install:
 
     async def _transfer(self) -> None:
         reading = asyncio.ensure_future(self._context.read())
-        await asyncio.wait({reading}, timeout=_BEFORE_READY_S)
+        # A client that does not wait for `transfer_ready` shows meanwhile.
+        await asyncio.wait({reading}, timeout=self._file.read()["gnoi"]["readyAfterS"])
         if reading.done():
             await self._invalid("content came before transfer_ready")
         await self._answer(transfer_ready=os_pb2.TransferReady())

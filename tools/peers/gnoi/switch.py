@@ -18,6 +18,7 @@ SETTINGS: dict[str, Any] = {
     "ignoreNoReboot": False,
     "clockOffsetS": 0.0,
     "inactiveS": 0.0,  # RebootStatus does not know of a reboot for this long after it was accepted
+    "readyAfterS": 0.01,
     "progressBytes": 5_000_000,
     "reboot": None,  # {"until", "into"}
     "standbyReboot": None,
