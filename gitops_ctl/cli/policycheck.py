@@ -17,9 +17,10 @@ from gitops_ctl.documents.shape import Flaw
 def register() -> None:
     """Register the check, once for each process."""
     register_check(GroupKind(GROUP, "TrustPolicy"), _policy)
-    # Their import registers what is said about the Talos kinds, about the fleet policy and about required levels.
+    # Their import registers what is said about the Talos kinds, about devices, rollouts and their policy, and about required levels.
     import gitops_ctl.cni.checks  # noqa: PLC0415
     import gitops_ctl.cni.holds  # noqa: PLC0415
+    import gitops_ctl.rollout.holds  # noqa: PLC0415
     import gitops_ctl.rollout.policydocuments  # noqa: PLC0415
     import gitops_ctl.scheduling.documentrules  # noqa: PLC0415
     import gitops_ctl.scheduling.required_documents  # noqa: F401, PLC0415

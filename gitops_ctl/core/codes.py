@@ -231,6 +231,27 @@ class ErrorCode(enum.Enum):
         "bring back the ledger that the policy is bound to; do not empty or replace it",
     )
 
+    # 215x: documents of software rollouts
+    WORKLOAD_POLICY_UNSUPPORTED = Entry(
+        2150,
+        "workload-policy-unsupported",
+        "WorkloadPolicyUnsupported",
+        "use workloads.policy: BlockIfRunning, and move workloads away before the campaign",
+    )
+    SOURCE_KIND_UNSUPPORTED = Entry(
+        2151, "source-kind-unsupported", "SourceKindUnsupported", "serve the image over https or sftp and give its url"
+    )
+    DEVICE_LOCKED = Entry(
+        2152, "device-locked", "DeviceLocked", "wait for the campaign that the message names, or cancel it"
+    )
+    CONTROL_REVISION = Entry(
+        2153, "control-revision", "ControlRevisionStale", "write the revision that the message names"
+    )
+    APPROVAL_MISMATCH = Entry(
+        2154, "approval-mismatch", "ApprovalHashMismatch", "approve the hash in status.frozenPlan.hash"
+    )
+    ROLLOUT_STATE = Entry(2155, "rollout-state", "WrongRolloutState", "see the message for what has to happen first")
+
     # 30xx: Git transport
     URL_REFUSED = Entry(3001, "url-refused", "UrlRefused", "use https://host/path or ssh://user@host/path")
     AUTHENTICATION_FAILED = Entry(
@@ -420,7 +441,10 @@ class ErrorCode(enum.Enum):
         4123, "gnoi-unsupported", "GnoiUnavailable", "use a release of the device's software that offers this service"
     )
     GNOI_NOT_PROVISIONED = Entry(
-        4124, "gnoi-not-provisioned", "NotProvisioned", "give the device its gNOI certificate by hand; the worker never does"
+        4124,
+        "gnoi-not-provisioned",
+        "NotProvisioned",
+        "give the device its gNOI certificate by hand; the worker never does",
     )
     GNOI_ANSWER_UNUSABLE = Entry(
         4125, "gnoi-answer-unusable", "GnoiUnavailable", "look at what answers at the address of the device"
@@ -452,7 +476,10 @@ class ErrorCode(enum.Enum):
         4134, "image-credential-invalid", "SourceUnreachable", "correct the Secret that urlSecretRef names"
     )
     IMAGE_DIGEST_MISMATCH = Entry(
-        4135, "image-digest-mismatch", "SourceDigestMismatch", "correct spec.plan.image.sha256, or what the server delivers"
+        4135,
+        "image-digest-mismatch",
+        "SourceDigestMismatch",
+        "correct spec.plan.image.sha256, or what the server delivers",
     )
     SPOOL_FULL = Entry(
         4136, "spool-full", "SpoolFull", "raise --spool-limit, or give the directory of --spool-dir more room"

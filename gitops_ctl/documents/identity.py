@@ -67,12 +67,14 @@ class IdentityMember:
         block: JSON pointer of the block; without it nothing is filled.
         name, time: members of the block; `time` is empty where there is none.
         while_same: member of the block; the stored values stay as long as it has the stored value.  Empty: for good.
+        once: member of the block; while it is zero or absent nobody asked for anything, and nothing is filled in.
     """
 
     block: str
     name: str
     time: str = ""
     while_same: str = ""
+    once: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def fill_identity(tree: JsonObject, *, provenance: IntroducerOf, live: JsonObjec
     taught = _REGISTRY.get(GroupVersionKind.of(tree).group_kind)
     for member in taught.members if taught else ():
         block = _at(tree, member.block)
-        if block is None:
+        if block is None or (member.once and not block.get(member.once)):
             continue
         stored = _stored(member, block=block, live=live)
         filled = _filled(member, block=block, stored=stored, by=provenance(member.block))
@@ -213,7 +215,7 @@ register_identity(
         IdentityMember("/spec/approval", "approvedBy", "approvedAt"),
         IdentityMember("/spec/activationApproval", "approvedBy", "approvedAt"),
         IdentityMember("/spec/preparationInvalidation", "requestedBy", "requestedAt"),
-        IdentityMember("/spec/control", "requestedBy", "requestedAt", while_same="revision"),
+        IdentityMember("/spec/control", "requestedBy", "requestedAt", while_same="revision", once="revision"),
     ),
     historic=("/spec/approval", "/spec/activationApproval"),
 )

@@ -44,7 +44,7 @@ def projected_labels(device: Device, policy: FleetPolicy) -> Projection | Projec
     if missing:
         return ProjectionProblem(LABELS_MISSING, f"the device lacks the label {', '.join(sorted(missing))}")
     identity = identity_labels(device.node_name)
-    conflict = next(_conflicts(device, identity), "")
+    conflict = next(label_conflicts(device, identity), "")
     if conflict:
         return ProjectionProblem(LABELS_DISAGREE, conflict)
     labels = {**_ordinary(device), **{key: device.labels[key] for key in policy.projected_keys}, **identity}
@@ -75,7 +75,8 @@ def _is_topology(key: str) -> bool:
     return key in (names.REGION, names.ZONE) or key.startswith(_TOPOLOGY_PREFIXES)
 
 
-def _conflicts(device: Device, identity: Mapping[str, str]) -> Iterator[str]:
+def label_conflicts(device: Device, identity: Mapping[str, str]) -> Iterator[str]:
+    """Where the spec names labels or topology that the metadata, or the identity of the Node, names otherwise."""
     for member, key in _LEGACY:
         value = text_at(device.spec, member)
         if value and value != device.labels.get(key):

@@ -13,12 +13,13 @@ from gitops_ctl.core.errors import GitopsError, TransientError
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.documents.holds import HoldQuestion, has_rules, hold_of
 from gitops_ctl.documents.identity import IntroducerOf, fill_identity, historic_flaw
+from gitops_ctl.documents.living import with_living
 from gitops_ctl.documents.shape import Flaw
 from gitops_ctl.kube.answers import KindNotServed, NamespaceMissing
 from gitops_ctl.sync.apply import Target
 from gitops_ctl.sync.model import Applied, Apply, Desired, Held
 
-GOES_BY_ITSELF: Final = frozenset({ErrorCode.SWITCH_IN_PROGRESS})
+GOES_BY_ITSELF: Final = frozenset({ErrorCode.SWITCH_IN_PROGRESS, ErrorCode.DEVICE_LOCKED, ErrorCode.ROLLOUT_STATE})
 """Rules that let an object go without a commit."""
 
 
@@ -61,9 +62,11 @@ async def _answer(action: Apply, target: Target) -> Apply | Applied:
 
 
 def with_names(desired: Desired, *, live: JsonObject | None) -> Desired:
-    """The object with the names of people that Git leaves out; as it is where they cannot be filled in."""
-    filled = fill_identity(desired.tree, provenance=desired.standing.of, live=live)
-    return desired if isinstance(filled, Flaw) or filled is desired.tree else replace(desired, tree=filled)
+    """The object with what stands in place of Git's, and with the names of people that Git leaves out where they can be filled in."""
+    tree = with_living(desired.tree, live=live)
+    filled = fill_identity(tree, provenance=desired.standing.of, live=live)
+    found = tree if isinstance(filled, Flaw) else filled
+    return desired if found is desired.tree else replace(desired, tree=found)
 
 
 def judged(desired: Desired, *, live: JsonObject | None, introducer: IntroducerOf | None = None) -> Desired | Flaw:
@@ -74,10 +77,16 @@ def judged(desired: Desired, *, live: JsonObject | None, introducer: IntroducerO
     flaw = historic_flaw(desired.tree, live=live)
     if flaw is not None:
         return flaw
-    filled = fill_identity(desired.tree, provenance=introducer or desired.standing.of, live=live)
+    people = introducer or desired.standing.of
+    filled = fill_identity(desired.tree, provenance=people, live=live)
     if isinstance(filled, Flaw):
         return filled
     flaw = hold_of(HoldQuestion(filled, live, desired.standing if introducer is None else None))
     if flaw is not None:
         return flaw
+    kept = with_living(desired.tree, live=live)
+    if kept is not desired.tree:
+        filled = fill_identity(kept, provenance=people, live=live)
+    if isinstance(filled, Flaw):
+        return filled
     return desired if filled is desired.tree else replace(desired, tree=filled)

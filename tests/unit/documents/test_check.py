@@ -7,8 +7,8 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import NamespacedName, ObjectId
 from gitops_ctl.documents.check import check_set
 from gitops_ctl.documents.index import load_directory
-from gitops_ctl.documents.loader import load
 from gitops_ctl.documents.schema import SchemaCatalog
+from tests.support.api_rollouts import a_plan, a_rollout
 from tests.support.documents import codes, config_map
 
 
@@ -158,29 +158,7 @@ def test_a_source_may_not_be_declared_by_what_comes_from_it(check):
     assert check({"a.yaml": source}, own_source=NamespacedName("net", "other")) == ()
 
 
-def rollout_kind(*, required):
-    plan = {"type": "object", "required": required, "x-kubernetes-preserve-unknown-fields": True}
-    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"plan": plan}}}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "iosxesoftwarerollouts.ops.cisco.vk"},
-        "spec": {
-            "group": "ops.cisco.vk",
-            "scope": "Namespaced",
-            "names": {"kind": "IOSXESoftwareRollout", "plural": "iosxesoftwarerollouts"},
-            "versions": [
-                {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}},
-            ],
-        },
-    }
-
-
-def test_names_that_a_sync_fills_in_are_not_called_missing(tmp_path):
-    document = "apiVersion: ops.cisco.vk/v1alpha1\nkind: IOSXESoftwareRollout\nmetadata: {name: r, namespace: a}\n"
-    (tmp_path / "r.yaml").write_text(document + "spec: {plan: {}}\n")
-    documents = load_directory(tmp_path)
-    for required, wanted in ((["requestedBy", "requestedAt"], []), (["image"], [ErrorCode.SCHEMA])):
-        crd = yaml.safe_dump(rollout_kind(required=required)).encode()
-        catalog = SchemaCatalog(crds=load(crd, file="crd.yaml").documents)
-        assert codes(check_set(documents, catalog=catalog)) == wanted
+def test_names_that_a_sync_fills_in_are_not_called_missing(check):
+    people = ("requestedBy", "requestedAt")
+    assert codes(check({"r.yaml": yaml.safe_dump(a_rollout(plan=a_plan(**dict.fromkeys(people))))})) == []
+    assert codes(check({"r.yaml": yaml.safe_dump(a_rollout(plan=a_plan(image=None)))})) == [ErrorCode.SCHEMA]

@@ -99,6 +99,11 @@ def test_what_the_cluster_has_stored_stays_for_the_life_of_the_object() -> None:
     assert (found["requestedBy"], found["requestedAt"]) == ("old@example.net", "2019-01-01T00:00:00Z")
 
 
+def test_in_control_nobody_is_named_before_something_is_asked_for() -> None:
+    assert fill(rollout(control={"revision": 0}), control=ANN)["control"] == {"revision": 0}
+    assert fill(rollout(control={"revision": 1}), control=ANN)["control"]["requestedBy"] == "ann@example.net"
+
+
 def test_in_control_the_stored_values_stay_while_the_revision_is_the_same() -> None:
     live = rollout(control={"revision": 3, "requestedBy": "old@example.net", "requestedAt": "2019-01-01T00:00:00Z"})
     same = fill(rollout(control={"revision": 3, "pause": True}), live=live, control=ANN)["control"]
