@@ -85,7 +85,7 @@ def test_a_journal_that_is_torn_at_any_byte_is_a_beginning_of_itself(tmp_path):
     told: list = []
     journal_id = journal.id
     told.append(journal.intend(a_claim()))
-    told += [journal.claim(a_claim().key), journal.settle(a_claim().key)]
+    told.append(journal.claim(a_claim().key))
     journal.close()
     data = (tmp_path / "whole" / "claims.log").read_bytes()
     first = data.index(b"\n") + 1
@@ -160,4 +160,36 @@ def test_a_worker_that_is_killed_has_every_record_that_it_was_told_of(tmp_path):
     found = open_journal(tmp_path)
     claimed = found.open_claims("device-1")
     assert count <= len(claimed) <= count + 1
+    found.close()
+
+
+def test_a_disk_that_is_really_full_stops_claims_and_keeps_what_was_told(tmp_path):
+    """The kernel cuts the write at the limit, in the middle of a record."""
+    program = (
+        "import resource, sys; from tests.support.journal import *\n"
+        "from pathlib import Path\n"
+        "from gitops_ctl.device.journal import JournalUnavailable\n"
+        "journal = open_journal(Path(sys.argv[1]), disk=Disk())\n"
+        "hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))\n"
+        "told = 0\n"
+        "try:\n"
+        "    while True: journal.intend(a_claim(f'stage-{told}')); told += 1\n"
+        "except JournalUnavailable as error: print(told, error)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n"
+        "journal.intend(a_claim('later'))\n"
+    )
+    worker = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    told, _, why = worker.stdout.strip().partition(" ")
+    assert why == "File too large"
+    assert int(told) > 3
+    found = open_journal(tmp_path)
+    assert {key.stage for key in found.claims} == {*(f"stage-{number}" for number in range(int(told))), "later"}
     found.close()
