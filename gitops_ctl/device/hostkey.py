@@ -4,8 +4,8 @@ Nothing is ever taken on trust: a text without a key for the address is an error
 line that is skipped may be the one that pins.  Entries for `[address]:port` win over entries for the bare address.  Keys are
 compared as a whole, never by a short fingerprint.
 
-Refused instead of ignored: key types that cannot be pinned, and `@cert-authority` lines.  A key under `@revoked` is not accepted
-even where another line lists it.
+Keys of other types and `@cert-authority` lines pin nothing; when nothing else is about the address, the error names them.  A key
+under `@revoked` is not accepted even where another line lists it.
 """
 
 import base64
@@ -29,6 +29,8 @@ _ALGORITHMS: Final = {
 }
 """Signature algorithms that a key of each type may be proven with; never SHA-1."""
 
+_REVOKED: Final = "@revoked"
+_AUTHORITY: Final = "@cert-authority"
 _LARGEST: Final = 256 * 1024
 _DEFAULT_PORT: Final = 22
 
@@ -58,21 +60,26 @@ def pinned_keys(known_hosts: str, *, host: str, port: int) -> tuple[HostKey, ...
     bare, bracketed = host.lower(), f"[{host.lower()}]:{port}"
     found: dict[str, list[HostKey]] = {bare: [], bracketed: []}
     revoked: set[HostKey] = set()
+    unusable: list[str] = []
     for number, line in enumerate(known_hosts.splitlines(), start=1):
         entry = _entry(line, number=number, host=host)
         if entry is None:
             continue
-        if entry.revoked:
+        about = [name for name in found if entry.is_about(name)]
+        if entry.key is None:
+            unusable += [entry.kind] if about else []
+        elif entry.marker == _REVOKED:
             revoked.add(entry.key)
-            continue
-        for name, keys in found.items():
-            if entry.is_about(name) and entry.key not in keys:
-                keys.append(entry.key)
+        else:
+            for name in about:
+                found[name] += [entry.key] if entry.key not in found[name] else []
     chosen = found[bracketed] or found[bare]
     pinned = tuple(key for key in chosen if key not in revoked)
     if not pinned:
         wanted = bare if port == _DEFAULT_PORT else bracketed
         why = "lists only revoked keys" if chosen else "has no entry"
+        if unusable and not chosen:
+            why = f"has only {', '.join(sorted(set(unusable)))}, which cannot be pinned,"
         raise _invalid(f"the known_hosts text {why} for {wanted}", host)
     return pinned
 
@@ -91,8 +98,9 @@ def known_hosts_line(key: HostKey, *, host: str, port: int) -> str:
 @dataclass(frozen=True, slots=True)
 class _Entry:
     names: tuple[str, ...]
-    key: HostKey
-    revoked: bool
+    kind: str
+    key: HostKey | None
+    marker: str
 
     def is_about(self, name: str) -> bool:
         return not any(_matches(pattern[1:], name) for pattern in self.names if pattern.startswith("!")) and any(
@@ -105,17 +113,17 @@ def _entry(line: str, *, number: int, host: str) -> _Entry | None:
     if not fields or fields[0].startswith("#"):
         return None
     marker = fields.pop(0) if fields[0].startswith("@") else ""
-    if marker not in ("", "@revoked"):
+    if marker not in ("", _REVOKED, _AUTHORITY):
         raise _invalid(f"line {number} of the known_hosts text: {marker} is not supported", host)
     if len(fields) < 3:
         raise _invalid(f"line {number} of the known_hosts text is not `names type key`", host)
     names, kind, encoded = fields[:3]
-    return _Entry(tuple(names.split(",")), _key(kind, encoded, number=number, host=host), marker == "@revoked")
+    usable = kind in _ALGORITHMS and marker != _AUTHORITY
+    key = _key(kind, encoded, number=number, host=host) if usable else None
+    return _Entry(tuple(names.split(",")), _AUTHORITY if marker == _AUTHORITY else kind[:40], key, marker)
 
 
 def _key(kind: str, encoded: str, *, number: int, host: str) -> HostKey:
-    if kind not in _ALGORITHMS:
-        raise _invalid(f"line {number} of the known_hosts text: keys of type {kind[:40]} cannot be pinned", host)
     try:
         blob = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -111,10 +111,10 @@ def test_comments_and_empty_lines_say_nothing():
     [
         ("192.0.2.17 ssh-ed25519", "line 2 .* is not `names type key`"),
         ("192.0.2.17 ssh-ed25519 not-base64!", "line 2 .* not base64"),
-        ("192.0.2.17 ssh-dss AAAAB3NzaC1kc3M=", "line 2 .* type ssh-dss cannot be pinned"),
+        (f"@trusted * {KEYS['ed25519']}", "line 2 .* @trusted is not supported"),
+        ("@revoked * ssh-ed25519 AAAA", "line 2 .* is not of type ssh-ed25519"),
         (f"192.0.2.17 ssh-rsa {KEYS['ed25519'].split()[1]}", "line 2 .* is not of type ssh-rsa"),
         ("192.0.2.17 ssh-ed25519 AAAA", "line 2 .* is not of type ssh-ed25519"),
-        (f"@cert-authority * {KEYS['ed25519']}", "line 2 .* @cert-authority is not supported"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_named_and_nothing_is_pinned(line, why):
@@ -122,6 +122,20 @@ def test_a_line_that_cannot_be_read_is_named_and_nothing_is_pinned(line, why):
         pinned(f"{HOST} {KEYS['ed25519']}\n{line}\n")
     assert raised.value.code is ErrorCode.HOST_KEYS_INVALID
     assert raised.value.subject == HOST
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        (f"{HOST} ssh-dss AAAAB3NzaC1kc3M=", "ssh-dss"),
+        (f"{HOST} sk-ssh-ed25519@openssh.com AAAA", "sk-ssh-ed25519@openssh.com"),
+        (f"@cert-authority * {KEYS['ed25519']}", "@cert-authority"),
+    ],
+)
+def test_what_cannot_be_pinned_pins_nothing_and_is_named_when_nothing_else_is_there(line, named):
+    assert pinned(f"{line}\n{HOST} {KEYS['rsa']}\n") == (blob("rsa"),)
+    with pytest.raises(TerminalError, match=f"has only {named}, which cannot be pinned"):
+        pinned(f"{line}\n")
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing\n"])
