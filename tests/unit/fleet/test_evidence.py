@@ -154,8 +154,9 @@ def test_a_caller_without_a_chassis_gets_no_further_than_the_second_row():
         {"collectionStartedAt": before(300), "collectionEndedAt": before(240), "observedAt": before(240)},
         {"neighbors": [neighbor("core-1", FIRST, "FULL"), neighbor("core-2", SECOND, "Full")]},
         {"interfaces": interfaces({"headroomPercent": 50}, {"headroomPercent": 100})},
+        {"collectionStartedAt": before(30), "collectionEndedAt": before(30), "sampleSequence": 1},
     ],
-    ids=("30 s ahead, 60 s long", "just fresh", "full in any case", "just enough"),
+    ids=("30 s ahead, 60 s long", "just fresh", "full in any case", "just enough", "the first, in one moment"),
 )
 def test_a_sample_passes_at_its_limits(changes):
     assert judged(sample_tree(**changes)) == ""
