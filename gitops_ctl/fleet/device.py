@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, bool_at, int_at, object_at, objects_at, text_at
-from gitops_ctl.fleet.trees import moment_at, part_at, strings_at, texts_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, bool_at, object_at, objects_at
+from gitops_ctl.fleet.trees import int_of, moment_at, part_at, strings_at, text_of, texts_at
 
 SESSION_IS_MAINTENANCE: Final = frozenset({"Acknowledged", "Active"})
 """Phases of a session that make the device unavailable in budgets (13.6)."""
@@ -255,19 +255,19 @@ class Device:
 def device_of(tree: JsonObject) -> Device:
     """Read a CiscoDevice."""
     meta, spec, status = object_at(tree, "metadata"), object_at(tree, "spec"), object_at(tree, "status")
-    name = text_at(meta, "name")
+    name = text_of(meta, "name")
     return Device(
-        namespace=text_at(meta, "namespace"),
+        namespace=text_of(meta, "namespace"),
         name=name,
-        uid=text_at(meta, "uid"),
-        generation=int_at(meta, "generation"),
-        resource_version=text_at(meta, "resourceVersion"),
+        uid=text_of(meta, "uid"),
+        generation=int_of(meta, "generation"),
+        resource_version=text_of(meta, "resourceVersion"),
         labels=texts_at(meta, "labels"),
         annotations=texts_at(meta, "annotations"),
-        driver=text_at(spec, "driver"),
-        physical_identity=text_at(spec, "physicalIdentity"),
-        node_name=text_at(spec, "nodeName") or name,
-        phase=text_at(status, "phase"),
+        driver=text_of(spec, "driver"),
+        physical_identity=text_of(spec, "physicalIdentity"),
+        node_name=text_of(spec, "nodeName") or name,
+        phase=text_of(status, "phase"),
         conditions=tuple(map(_condition, objects_at(status, "conditions"))),
         node_identity=_node_identity(part_at(status, "nodeIdentity")),
         projection=_projected(part_at(status, "topologyProjection")),
@@ -287,12 +287,12 @@ def device_of(tree: JsonObject) -> Device:
 
 def _condition(tree: JsonObject) -> DeviceCondition:
     return DeviceCondition(
-        text_at(tree, "type"),
-        text_at(tree, "status"),
-        int_at(tree, "observedGeneration"),
-        text_at(tree, "lastTransitionTime"),
-        text_at(tree, "reason"),
-        text_at(tree, "message"),
+        text_of(tree, "type"),
+        text_of(tree, "status"),
+        int_of(tree, "observedGeneration"),
+        text_of(tree, "lastTransitionTime"),
+        text_of(tree, "reason"),
+        text_of(tree, "message"),
     )
 
 
@@ -300,10 +300,10 @@ def _node_identity(tree: JsonObject | None) -> NodeIdentity | None:
     if tree is None:
         return None
     return NodeIdentity(
-        text_at(tree, "nodeName"),
-        text_at(tree, "nodeUID"),
-        text_at(tree, "deviceUID"),
-        text_at(tree, "physicalIdentity"),
+        text_of(tree, "nodeName"),
+        text_of(tree, "nodeUID"),
+        text_of(tree, "deviceUID"),
+        text_of(tree, "physicalIdentity"),
     )
 
 
@@ -311,8 +311,8 @@ def _projected(tree: JsonObject | None) -> Projected | None:
     if tree is None:
         return None
     return Projected(
-        text_at(tree, "effectiveLabelHash"),
-        text_at(tree, "sourceResourceVersion"),
+        text_of(tree, "effectiveLabelHash"),
+        text_of(tree, "sourceResourceVersion"),
         moment_at(tree, "lastSuccessfulTime"),
     )
 
@@ -323,12 +323,12 @@ def _health(tree: JsonObject | None) -> HealthObservation | None:
     return HealthObservation(
         observed_at=moment_at(tree, "observedAt"),
         heartbeat=moment_at(tree, "nodeReadyHeartbeatTime"),
-        conditions_hash=text_at(tree, "deviceConditionsHash"),
+        conditions_hash=text_of(tree, "deviceConditionsHash"),
         observations=tuple(
             ConditionSeen(
-                text_at(item, "type"),
-                text_at(item, "status"),
-                int_at(item, "observedGeneration"),
+                text_of(item, "type"),
+                text_of(item, "status"),
+                int_of(item, "observedGeneration"),
                 moment_at(item, "observedAt"),
             )
             for item in objects_at(tree, "conditionObservations")
@@ -343,18 +343,18 @@ def lock_of(tree: JsonObject | None) -> TopologyLock | None:
     if not tree:
         return None
     return TopologyLock(
-        state=text_at(tree, "state"),
-        policy_epoch=int_at(tree, "policyEpoch"),
-        acquisition_id=text_at(tree, "acquisitionID"),
-        campaign_namespace=text_at(tree, "campaignNamespace"),
-        campaign_name=text_at(tree, "campaignName"),
-        campaign_uid=text_at(tree, "campaignUID"),
-        plan_hash=text_at(tree, "planHash"),
-        reservation_id=text_at(tree, "reservationID"),
-        device_uid=text_at(tree, "deviceUID"),
-        device_generation=int_at(tree, "deviceGeneration"),
-        node_uid=text_at(tree, "nodeUID"),
-        projection_hash=text_at(tree, "projectionHash"),
+        state=text_of(tree, "state"),
+        policy_epoch=int_of(tree, "policyEpoch"),
+        acquisition_id=text_of(tree, "acquisitionID"),
+        campaign_namespace=text_of(tree, "campaignNamespace"),
+        campaign_name=text_of(tree, "campaignName"),
+        campaign_uid=text_of(tree, "campaignUID"),
+        plan_hash=text_of(tree, "planHash"),
+        reservation_id=text_of(tree, "reservationID"),
+        device_uid=text_of(tree, "deviceUID"),
+        device_generation=int_of(tree, "deviceGeneration"),
+        node_uid=text_of(tree, "nodeUID"),
+        projection_hash=text_of(tree, "projectionHash"),
         acquired_at=moment_at(tree, "acquiredAt"),
     )
 
@@ -364,19 +364,19 @@ def _session(tree: JsonObject | None) -> MaintenanceSession | None:
         return None
     lease, operation = part_at(tree, "lease") or EMPTY, part_at(tree, "operation") or EMPTY
     return MaintenanceSession(
-        phase=text_at(tree, "phase"),
-        protocol_version=text_at(tree, "protocolVersion"),
-        purpose=text_at(tree, "purpose"),
-        session_token=text_at(tree, "sessionToken"),
-        lease=LeaseRef(*(text_at(lease, name) for name in ("namespace", "name", "uid", "holder"))),
-        operation=OperationRef(*(text_at(operation, name) for name in ("namespace", "name", "uid"))),
-        device_uid=text_at(tree, "deviceUID"),
-        node_name=text_at(tree, "nodeName"),
-        node_uid=text_at(tree, "nodeUID"),
+        phase=text_of(tree, "phase"),
+        protocol_version=text_of(tree, "protocolVersion"),
+        purpose=text_of(tree, "purpose"),
+        session_token=text_of(tree, "sessionToken"),
+        lease=LeaseRef(*(text_of(lease, name) for name in ("namespace", "name", "uid", "holder"))),
+        operation=OperationRef(*(text_of(operation, name) for name in ("namespace", "name", "uid"))),
+        device_uid=text_of(tree, "deviceUID"),
+        node_name=text_of(tree, "nodeName"),
+        node_uid=text_of(tree, "nodeUID"),
         requested_at=moment_at(tree, "requestedAt"),
         acknowledged_at=moment_at(tree, "acknowledgedAt"),
-        control_revision=int_at(tree, "controlRevision"),
-        message=text_at(tree, "message"),
+        control_revision=int_of(tree, "controlRevision"),
+        message=text_of(tree, "message"),
     )
 
 
@@ -384,11 +384,11 @@ def _revision(tree: JsonObject | None, ready: str) -> WorkerRevision | None:
     if tree is None:
         return None
     return WorkerRevision(
-        desired=text_at(tree, "desiredRevision"),
-        observed=text_at(tree, "observedRevision"),
-        deployment_uid=text_at(tree, "deploymentUID"),
-        deployment_generation=int_at(tree, "deploymentGeneration"),
-        pod_uid=text_at(tree, "podUID"),
+        desired=text_of(tree, "desiredRevision"),
+        observed=text_of(tree, "observedRevision"),
+        deployment_uid=text_of(tree, "deploymentUID"),
+        deployment_generation=int_of(tree, "deploymentGeneration"),
+        pod_uid=text_of(tree, "podUID"),
         pod_started=moment_at(tree, "podStartTime"),
         ready_at=moment_at(tree, ready),
         observed_at=moment_at(tree, "observedAt"),
@@ -400,30 +400,30 @@ def _report(tree: JsonObject | None) -> WorkerReport | None:
         return None
     journal = part_at(tree, "journal")
     return WorkerReport(
-        pod_uid=text_at(tree, "podUID"),
-        observed_revision=text_at(tree, "observedRevision"),
+        pod_uid=text_of(tree, "podUID"),
+        observed_revision=text_of(tree, "observedRevision"),
         loaded_at=moment_at(tree, "loadedAt"),
         material_valid=bool_at(tree, "materialValid"),
-        message=text_at(tree, "message"),
+        message=text_of(tree, "message"),
         image_source_allow=strings_at(tree, "imageSourceAllow"),
         journal=None
         if journal is None
-        else Journal(text_at(journal, "id"), int_at(journal, "sequence"), text_at(journal, "state")),
+        else Journal(text_of(journal, "id"), int_of(journal, "sequence"), text_of(journal, "state")),
     )
 
 
 def _preflight(tree: JsonObject) -> Preflight:
     return Preflight(
-        rollout_uid=text_at(tree, "rolloutUID"),
-        plan_hash=text_at(tree, "planHash"),
+        rollout_uid=text_of(tree, "rolloutUID"),
+        plan_hash=text_of(tree, "planHash"),
         observed_at=moment_at(tree, "observedAt"),
-        worker_pod_uid=text_at(tree, "workerPodUID"),
-        worker_revision=text_at(tree, "workerRevision"),
-        result=text_at(tree, "result"),
-        image_size=int_at(tree, "imageSize"),
-        running_version=text_at(tree, "runningVersion"),
+        worker_pod_uid=text_of(tree, "workerPodUID"),
+        worker_revision=text_of(tree, "workerRevision"),
+        result=text_of(tree, "result"),
+        image_size=int_of(tree, "imageSize"),
+        running_version=text_of(tree, "runningVersion"),
         checks=tuple(
-            Check(text_at(item, "name"), text_at(item, "status"), text_at(item, "message"))
+            Check(text_of(item, "name"), text_of(item, "status"), text_of(item, "message"))
             for item in objects_at(tree, "checks")
         ),
     )
@@ -433,10 +433,10 @@ def _retired(tree: JsonObject | None) -> Retired | None:
     if tree is None:
         return None
     return Retired(
-        rollout_name=text_at(tree, "rolloutName"),
-        rollout_uid=text_at(tree, "rolloutUID"),
-        leaf_uid=text_at(tree, "leafUID"),
+        rollout_name=text_of(tree, "rolloutName"),
+        rollout_uid=text_of(tree, "rolloutUID"),
+        leaf_uid=text_of(tree, "leafUID"),
         persons=strings_at(tree, "persons"),
-        commit=text_at(tree, "commit"),
+        commit=text_of(tree, "commit"),
         at=moment_at(tree, "at"),
     )

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from gitops_ctl.core.jsonvalue import JsonObject, bool_at, object_at, objects_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, bool_at, object_at, objects_at
 from gitops_ctl.fleet.names import APP_INVENTORY, MANAGED_WRITER, NO_SCHEDULE, UNINITIALIZED
-from gitops_ctl.fleet.trees import moment_at, texts_at
+from gitops_ctl.fleet.trees import moment_at, text_of, texts_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +62,24 @@ def node_of(tree: JsonObject) -> NodeSeen:
     """Read a Node."""
     meta, spec, status = object_at(tree, "metadata"), object_at(tree, "spec"), object_at(tree, "status")
     info = object_at(status, "nodeInfo")
-    conditions = {text_at(item, "type"): item for item in objects_at(status, "conditions")}
+    conditions = {text_of(item, "type"): item for item in objects_at(status, "conditions")}
     return NodeSeen(
-        name=text_at(meta, "name"),
-        uid=text_at(meta, "uid"),
-        resource_version=text_at(meta, "resourceVersion"),
+        name=text_of(meta, "name"),
+        uid=text_of(meta, "uid"),
+        resource_version=text_of(meta, "resourceVersion"),
         labels=texts_at(meta, "labels"),
         annotations=texts_at(meta, "annotations"),
         taints=tuple(
-            Taint(text_at(item, "key"), text_at(item, "value"), text_at(item, "effect"))
+            Taint(text_of(item, "key"), text_of(item, "value"), text_of(item, "effect"))
             for item in objects_at(spec, "taints")
         ),
         unschedulable=bool_at(spec, "unschedulable"),
         ready=_condition(conditions.get("Ready")),
         managed_writer=_condition(conditions.get(MANAGED_WRITER)),
         app_inventory=_condition(conditions.get(APP_INVENTORY)),
-        machine_id=text_at(info, "machineID"),
-        system_uuid=text_at(info, "systemUUID"),
-        kernel_version=text_at(info, "kernelVersion"),
+        machine_id=text_of(info, "machineID"),
+        system_uuid=text_of(info, "systemUUID"),
+        kernel_version=text_of(info, "kernelVersion"),
         deleting="deletionTimestamp" in meta,
     )
 
@@ -88,9 +88,9 @@ def _condition(tree: JsonObject | None) -> NodeCondition | None:
     if tree is None:
         return None
     return NodeCondition(
-        text_at(tree, "status"),
-        text_at(tree, "reason"),
-        text_at(tree, "message"),
+        text_of(tree, "status"),
+        text_of(tree, "reason"),
+        text_of(tree, "message"),
         _not_zero(moment_at(tree, "lastHeartbeatTime")),
         _not_zero(moment_at(tree, "lastTransitionTime")),
     )

@@ -11,6 +11,18 @@ def texts_at(tree: JsonObject, *path: str) -> Mapping[str, str]:
     return {key: value for key, value in object_at(tree, *path).items() if isinstance(value, str)}
 
 
+def text_of(tree: JsonObject, name: str) -> str:
+    """The string in a member, or the empty one; `text_at` without a path, for the readers that run for each device of a fleet."""
+    value = tree.get(name)
+    return value if type(value) is str else ""
+
+
+def int_of(tree: JsonObject, name: str) -> int:
+    """The integer in a member, or 0; a boolean is none."""
+    value = tree.get(name)
+    return value if type(value) is int else 0
+
+
 def moment_at(tree: JsonObject, name: str) -> datetime | None:
     """The time in a member, aware and in UTC; None where it is missing, no time, or has no offset: it then proves nothing."""
     text = tree.get(name)
