@@ -1,7 +1,7 @@
 """A device's life on a real API server: what only that shows (rollouts.md, 5, 6.3, 13.6, 15.1, 16 and 17.2).
 
-Strict field validation of every write, the server's own taints on a new Node, defaults in the workers' objects that must not look like drift,
-transition rules of the status, and the audit log of an idle hour in small.
+The rights of the chart, which are all that the room has here; strict field validation of every write, the server's own taints on a new Node,
+defaults in the workers' objects that must not look like drift, transition rules of the status, and the audit log of an idle hour in small.
 """
 
 import asyncio
@@ -35,7 +35,8 @@ from tests.support.api_rollouts import an_upgrade
 from tests.support.cluster import AuditLog, ControlPlaneHandle
 from tests.support.device_workers import Workers
 from tests.support.sync_cluster import TIMING, until
-from tests.support.topology_devices import APP_ACCOUNT, NETWORK_ACCOUNT, REGION, ZONE, device, policy_objects
+from tests.support.topology_devices import APP_ACCOUNT, NETWORK_ACCOUNT, POLICY, REGION, ZONE, device, policy_objects
+from tools.render_install import chart_objects
 
 pytestmark = pytest.mark.cluster
 
@@ -56,11 +57,34 @@ class Hall:
         self.leaves = f"/apis/ops.cisco.vk/v1alpha1/namespaces/{namespace}/iosxesoftwareupgrades"
         self.leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
 
+    async def entitle(self) -> None:
+        """Give the room's user what the chart gives the manager, under names of this test."""
+        values = {
+            "enabled": True,
+            "namespaces": [self.namespace],
+            "fleetPolicy": POLICY_NAME,
+            "ledger": POLICY["ledgerName"],
+        }
+        user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": self.name}
+        root = "/apis/rbac.authorization.k8s.io/v1"
+        for tree in chart_objects({"managedTopology": values}):
+            if tree["metadata"]["name"] not in ("gitops-ctl-managed-topology", "gitops-ctl-device-workers"):
+                continue
+            own: Any = json.loads(json.dumps(tree).replace("gitops-ctl-managed-topology", f"topology-{self.name}"))
+            scope = ""
+            if "namespace" in own["metadata"]:
+                own["metadata"]["namespace"] = self.namespace
+                scope = f"/namespaces/{self.namespace}"
+            if "subjects" in own:
+                own["subjects"] = [user]
+            await self.admin.create(f"{root}{scope}/{own['kind'].lower()}s", own)
+
     @contextlib.asynccontextmanager
     async def working(self, control_plane: ControlPlaneHandle) -> AsyncIterator["Hall"]:
         config = await load_cluster(control_plane.kubeconfig, allow_exec=False)
+        limited = await load_cluster(control_plane.kubeconfig_for(self.name), allow_exec=False)
         async with contextlib.AsyncExitStack() as stack:
-            client = await stack.enter_async_context(KubeClient(config, component=AGENT, clock=SystemClock()))
+            client = await stack.enter_async_context(KubeClient(limited, component=AGENT, clock=SystemClock()))
             workers = await stack.enter_async_context(KubeClient(config, component="workers", clock=SystemClock()))
 
             async def bound(namespace: str, name: str) -> FleetPolicy:
@@ -158,8 +182,11 @@ async def hall(kube_admin: KubeClient, control_plane: ControlPlaneHandle, namesp
     for path in (found.devices, found.leaves):
         await until(partial(_is_served, kube_admin, path), what=path)
     await found.prepare()
+    await found.entitle()
     async with found.working(control_plane):
         yield found
+    for plural in ("clusterroles", "clusterrolebindings"):
+        await kube_admin.delete(f"/apis/rbac.authorization.k8s.io/v1/{plural}/topology-{found.name}")
 
 
 async def _is_served(client: KubeClient, path: str) -> bool:
