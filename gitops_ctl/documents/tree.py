@@ -56,6 +56,11 @@ class Selection(Generic[EntryT]):
     problems: tuple[Problem, ...]
 
 
+_DEEPEST: Final = 64
+"""Folders of a path that are compared one by one with look-alikes; what is below is compared as a whole."""
+_ODD: Final = (" /", "./", " \n", ".\n", "\\")
+"""Ends of names that some file systems leave out, and the mark of a name that is shown with escapes."""
+
 _FORMAT: Final = 0o170000
 _REGULAR: Final = 0o100000
 _SYMLINK: Final = 0o120000
@@ -103,23 +108,48 @@ def _lookalikes(paths: Iterable[str]) -> Iterator[Problem]:
 
     Who may write in one of two such folders would write in both, in the eyes of whoever reads that checkout.
     """
-    first: dict[str, str] = {}
-    known = {"": ("", "")}  # the folded form of a folder, and what it or a folder above is taken for
-    for path in paths:
-        missing = [path]
-        while (folder := missing[-1].rpartition("/")[0]) not in known:
-            missing.append(folder)
-        for part in reversed(missing):
-            above, _, name = part.rpartition("/")
-            form, twin = known[above]
-            form = f"{form}/{folded(name)}"
-            other = first.setdefault(form, part)
-            known[part] = (form, twin or (other if other != part else ""))
-        twin = known[path][1]
+    listed = list(paths)
+    if _is_plain("\n".join(listed)):
+        return  # as almost everywhere: each stands for itself, whatever the file system
+    odd = [path for path in listed if not _is_plain(path)]
+    known = _with_folders(set(listed).difference(odd))
+    for path in odd:
+        twin = _twin(path, known)
         if twin:
             message = f"some file systems take {path!r} for {twin!r}, or for a file in it"
             hint = "give one of the two another name"
             yield Problem(ErrorCode.PATH_REFUSED, message, path, severity="warning", hint=hint)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether names, one or several in lines, are their own folded form."""
+    return text.isascii() and text == text.lower() and not any(mark in f"{text}\n" for mark in _ODD)
+
+
+def _with_folders(paths: Iterable[str]) -> dict[str, str]:
+    """The paths and the folders of them, each under itself."""
+    known = {path: path for path in paths}
+    for folder in {path.rpartition("/")[0] for path in known}:
+        end = 0
+        for _ in range(_DEEPEST):
+            end = folder.find("/", end + 1)
+            part = folder[:end] if end > 0 else folder
+            known[part] = part
+            if end < 0:
+                break
+    return known
+
+
+def _twin(path: str, known: dict[str, str]) -> str:
+    """What the path, or a folder above it, is taken for; empty when it is the first of its form.  `known` learns it."""
+    form, place = "", 0
+    for segment in path.split("/", _DEEPEST):
+        place += len(segment) + 1
+        form = f"{form}/{folded(segment)}" if form else folded(segment)
+        part = path[: place - 1]
+        if known.setdefault(form, part) != part:
+            return known[form]
+    return ""
 
 
 def _is_skipped(file: str, *, below: str) -> bool:

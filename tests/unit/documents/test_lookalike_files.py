@@ -16,8 +16,14 @@ def told(*paths):
 
 def test_a_file_in_a_folder_that_a_checkout_takes_for_a_governed_one_is_told():
     ((file, message),) = told("clusters/a.yaml", "Clusters/b.yaml")
-    assert file == "clusters/a.yaml"
-    assert "'clusters/a.yaml' for 'Clusters'" in message
+    assert file == "Clusters/b.yaml"
+    assert "'Clusters/b.yaml' for 'clusters'" in message
+
+
+def test_two_odd_names_are_told_at_the_second():
+    ((file, message),) = told("Sites/a.yaml", "SITES/b.yaml", "x/y.yaml")
+    assert file == "Sites/a.yaml"
+    assert "for 'SITES'" in message
 
 
 @pytest.mark.parametrize(
@@ -36,6 +42,7 @@ def test_files_that_differ_are_no_lookalikes():
 def test_a_very_deep_path_is_looked_at_like_any_other():
     deep = "/".join(["a"] * 2000)
     assert len(told(f"{deep}/x.yaml", f"{deep}/X.yaml")) == 1
+    assert len(told(f"{deep}/Y.yaml", f"{deep}/X.yaml")) == 0
 
 
 def test_marks_that_nobody_sees_do_not_count_as_they_are_and_as_they_are_shown():
