@@ -6,10 +6,10 @@ is sent over it.  Reading calls raise errors; changing calls return an outcome a
 
 import enum
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -220,6 +220,41 @@ async def gnoi_session(
     """
     async with gnoi_channel(target, clock=clock, connect_s=connect_s, probe_s=probe_s) as channel:
         yield GnoiSession(channel, target, clock=clock)
+
+
+class SoftwareSession(Protocol):
+    """What a worker needs of a session; GnoiSession says what the calls mean."""
+
+    async def verify(self) -> Verified: ...
+
+    async def install(self, order: InstallOrder, content: Content, *, terms: InstallTerms) -> Outcome: ...
+
+    async def activate(self, version: str, *, standby: bool, no_reboot: bool) -> Outcome: ...
+
+    async def device_time(self) -> datetime: ...
+
+    async def reboot_status(self) -> RebootStatus: ...
+
+    async def cancel_reboot(self, message: str) -> Outcome: ...
+
+
+class SoftwareSessions(Protocol):
+    """Makes sessions; GnoiClient does it over the network."""
+
+    def session(self, target: GnoiTarget) -> AbstractAsyncContextManager[SoftwareSession]:
+        """As `gnoi_session`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GnoiClient:
+    """Sessions over the network."""
+
+    clock: Clock
+
+    def session(self, target: GnoiTarget) -> AbstractAsyncContextManager[SoftwareSession]:
+        """As `gnoi_session`."""
+        return gnoi_session(target, clock=self.clock)
 
 
 def _standby(answer: os_pb2.VerifyStandby) -> Standby:
