@@ -79,7 +79,14 @@ class Publish:
     epoch: Epoch
 
 
-Decision = Keep | Fence | Audit | Begin | Publish
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The policy is there and cannot be read: nothing begins until somebody has mended it; nothing is revoked."""
+
+    message: str
+
+
+Decision = Keep | Wait | Fence | Audit | Begin | Publish
 
 
 def decide_epoch(
@@ -100,7 +107,7 @@ def decide_epoch(
         requested_cap: maxTargets of the plan.
     """
     current = _readable(seen, frozen)
-    if isinstance(current, Fence):
+    if not isinstance(current, PolicySnapshot):
         return current
     fence = _shape(current, frozen) or _count(current, target_count, requested_cap)
     if fence is not None:
@@ -113,14 +120,14 @@ def decide_epoch(
     return Keep() if same else Audit(replace(effective.policy, resource_version=current.resource_version))
 
 
-def _readable(seen: PolicySeen, frozen: PolicySnapshot) -> PolicySnapshot | Fence:
+def _readable(seen: PolicySeen, frozen: PolicySnapshot) -> PolicySnapshot | Fence | Wait:
     """The policy as it is now; its identity is judged before its text."""
     if not seen.uid:
         return Fence(FenceReason.POLICY_UNAVAILABLE, f"there is no policy {frozen.namespace}/{frozen.name}")
     if seen.uid != frozen.uid:
         return _changed(f"policy {frozen.namespace}/{frozen.name} is another object of that name")
     if seen.record is None:
-        return Fence(FenceReason.POLICY_UNAVAILABLE, f"the policy cannot be read: {seen.why}")
+        return Wait(f"the policy {frozen.namespace}/{frozen.name} cannot be read: {seen.why}")
     return snapshot_of(seen.record)
 
 
@@ -195,36 +202,6 @@ def _pending(transition: Epoch, effective: Epoch, frozen: PolicySnapshot) -> Dec
     if transition.number != effective.number + 1 or not same or is_looser(transition.policy, effective.policy):
         return _changed(f"the pending transition to epoch {transition.number} is not the one that follows")
     return Publish(transition)
-
-
-@dataclass(frozen=True, slots=True)
-class TargetFence:
-    """How one target is fenced.
-
-    Attributes:
-        tombstone: its leaf is not there yet: create it, so that no late acquisition can.
-        revoke: admission becomes Revoked.
-        release: its reservation goes, since nothing was claimed.
-    """
-
-    tombstone: bool
-    revoke: bool
-    release: bool
-
-    @property
-    def is_through(self) -> bool:
-        """Whether nothing of the old epoch can begin any more."""
-        return not (self.tombstone or self.revoke or self.release)
-
-
-def fence_target(leaf: Leaf | None, *, has_reservation: bool) -> TargetFence:
-    """What is left to do to fence a target; a claim that is unresolved keeps everything that it has."""
-    if leaf is None:
-        return TargetFence(tombstone=True, revoke=False, release=False)
-    state = leaf.admission.state if leaf.admission is not None else ""
-    if state == "Settled" or leaf.has_unresolved_claim:
-        return TargetFence(tombstone=False, revoke=False, release=False)
-    return TargetFence(tombstone=False, revoke=state != "Revoked", release=has_reservation and not leaf.claims)
 
 
 def next_to_rearm(leaf_names: Iterable[str], leaves: Mapping[str, Leaf], *, epoch: int) -> Leaf | None:

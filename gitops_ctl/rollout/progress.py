@@ -61,6 +61,8 @@ _COUNTED: Final = {
     TargetPhase.BLOCKED: "blocked",
     TargetPhase.CANCELLED: "cancelled",
 }
+_STAYS: Final = frozenset({CANARY_RESUME, "PolicyTransition", "PolicyChanged", "SourceChanged"})
+"""Conditions that stand until a pass says otherwise."""
 _COUNTS: Final = ("planned", "admitted", "inProgress", "succeeded", "failed", "blocked", "cancelled")
 
 
@@ -175,10 +177,13 @@ def _dated(target: TargetStanding, stored: TargetStanding | None, moment: str) -
     return replace(target, since=stored.since if same and stored is not None else moment)
 
 
-def _conditions(status: JsonObject, standing: Standing, generation: int, now: datetime) -> list[JsonValue]:
+def _conditions(status: JsonObject, standing: Standing, generation: int, now: datetime) -> list[JsonObject]:
     wanted = [_brief(condition) for condition in _wanted(standing)]
+    said = {condition.type for condition in wanted}
     made = merge_conditions(status, wanted=wanted, generation=generation, now=now)
-    return [_kept_generation(dict(condition), status) for condition in made]
+    kept = [one for one in objects_at(status, "conditions") if text_at(one, "type") in _STAYS - said]
+    both = [*kept, *(_kept_generation(dict(condition), status) for condition in made)]
+    return sorted(both, key=lambda one: text_at(one, "type"))
 
 
 def _wanted(standing: Standing) -> Iterable[Condition]:

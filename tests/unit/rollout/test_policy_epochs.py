@@ -19,8 +19,8 @@ from gitops_ctl.rollout.epochs import (
     Keep,
     PolicySeen,
     Publish,
+    Wait,
     decide_epoch,
-    fence_target,
     is_looser,
     next_to_rearm,
     strictest,
@@ -86,9 +86,6 @@ def test_a_number_that_is_loosened_again_stays_tight():
     [
         pytest.param(PolicySeen("", None), FenceReason.POLICY_UNAVAILABLE, id="gone"),
         pytest.param(
-            PolicySeen("policy-uid", None, "not JSON"), FenceReason.POLICY_UNAVAILABLE, id="a text that breaks a rule"
-        ),
-        pytest.param(
             PolicySeen("other", None, "not JSON"), FenceReason.POLICY_CHANGED, id="another object, whatever its text"
         ),
         pytest.param(record(uid="other", **LOOSE), FenceReason.POLICY_CHANGED, id="another object"),
@@ -128,6 +125,11 @@ def test_what_cannot_be_compared_ends_the_admissions(seen, reason):
     decision = decided(seen)
     assert isinstance(decision, Fence)
     assert decision.reason is reason
+
+
+def test_a_policy_that_cannot_be_read_stops_everything_and_revokes_nothing():
+    found = decided(PolicySeen("policy-uid", None, "not JSON"))
+    assert found == Wait("the policy system/policy cannot be read: not JSON")
 
 
 def test_promise_a_pending_transition_is_published_before_the_next_one_begins():
@@ -231,25 +233,6 @@ def leaf(state="", *, reason="", epoch=1, claims=(), settled=False, **status):
             },
         }
     )
-
-
-@pytest.mark.parametrize(
-    ("found", "reserved", "fence"),
-    [
-        pytest.param(None, False, (True, False, False), id="no leaf yet"),
-        pytest.param(leaf("Pending"), True, (False, True, True), id="pending"),
-        pytest.param(leaf("Granted"), True, (False, True, True), id="granted and not claimed"),
-        pytest.param(leaf("Granted", claims=("Staging",)), True, (False, False, False), id="claimed"),
-        pytest.param(leaf("Revoked", reason="PolicyEpochTransition"), True, (False, False, True), id="revoked"),
-        pytest.param(leaf("Revoked", reason="PolicyEpochTransition"), False, (False, False, False), id="through"),
-        pytest.param(leaf("Settled", claims=("Staging",), settled=True), False, (False, False, False), id="settled"),
-        pytest.param(leaf(), False, (False, True, False), id="a tombstone without an admission"),
-    ],
-)
-def test_how_a_target_is_fenced(found, reserved, fence):
-    decision = fence_target(found, has_reservation=reserved)
-    assert (decision.tombstone, decision.revoke, decision.release) == fence
-    assert decision.is_through is not any(fence)
 
 
 def test_one_leaf_is_brought_back_at_a_time_in_plan_order():

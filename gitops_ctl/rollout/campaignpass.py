@@ -1,0 +1,389 @@
+"""One pass over a campaign whose plan is frozen (rollouts.md, sections 9.1 and 11.2).
+
+A pass reads, decides, takes at most one admission, and ends with one status.  What it decided before anything else (a control, an approval,
+an epoch) is written first and acted upon by the next pass, so that every step finds in the cluster what it rests on.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, object_at
+from gitops_ctl.core.moment import to_rfc3339
+from gitops_ctl.fleet.leaf import Leaf, leaf_of
+from gitops_ctl.fleet.names import CAMPAIGN_UID
+from gitops_ctl.rollout.admission import admit
+from gitops_ctl.rollout.approval import ApprovalState, judge_approval
+from gitops_ctl.rollout.authority import Block
+from gitops_ctl.rollout.campaignstate import CampaignState
+from gitops_ctl.rollout.control import (
+    RESUME_AUTHORIZED,
+    canary_pause,
+    control_status,
+    deletion_control,
+    is_resume,
+    judge_control,
+)
+from gitops_ctl.rollout.epochs import Audit, Begin, Decision, Epoch, Fence, Publish, Wait, decide_epoch
+from gitops_ctl.rollout.fence import Revocation, fence
+from gitops_ctl.rollout.leafplan import LeafPlan, account_of, control_tree, leaf_path
+from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, swap, swapped
+from gitops_ctl.rollout.ports import Ports
+from gitops_ctl.rollout.progress import (
+    Phase,
+    Standing,
+    TargetPhase,
+    TargetStanding,
+    planned,
+    standings_of,
+    status_of,
+)
+from gitops_ctl.rollout.refusal import Reason, Refusal
+from gitops_ctl.rollout.targets import Target
+from gitops_ctl.rollout.targetsteps import Stepped, Steps, rearmed_leaf
+
+SOURCE_CHANGED: Final = "SourceChanged"
+_STOPS: Final = frozenset({TargetPhase.SOAKING, TargetPhase.BLOCKED})
+_MOVES: Final = frozenset({TargetPhase.ADMITTED, TargetPhase.RUNNING})
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """What Git has of the blocks of one campaign."""
+
+    control: Block = field(default_factory=Block)
+    approval: Block = field(default_factory=Block)
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What a pass came to.
+
+    Attributes:
+        status: members of the status to write.
+        again: something was written that the next pass acts upon at once.
+        soak_ends: when the first soak is over; None where nothing soaks.
+    """
+
+    status: JsonObject
+    standing: Standing
+    again: bool = False
+    soak_ends: datetime | None = None
+
+
+class CampaignPass:
+    """One pass.  Made anew for each one, from the object as it was read."""
+
+    def __init__(self, ports: Ports, campaign: CampaignState, authority: Authority) -> None:
+        self._ports = ports
+        self._authority = authority
+        self._judged = judge_control(campaign.tree, authority.control)
+        self._campaign = campaign.with_control(self._judged.control)
+        self._before = standings_of(campaign.tree)
+        self._leaves: Mapping[str, Leaf] = {}
+        self._account = ""
+        self._members: dict[str, JsonValue] = {}
+        # Judged before anything is written: the status forgets which revision was there when the canaries passed.
+        self._resumes = is_resume(campaign.tree, self._judged.control)
+
+    async def run(self) -> Passed:
+        """Take the campaign one step further.
+
+        Raises:
+            TransientError, Conflict: the next pass runs the same steps.
+            Refused: the ledger is not the one that is bound.
+        """
+        self._leaves = await self._read_leaves()
+        if self._campaign.deleting:
+            control = deletion_control(self._campaign.live_control, self._leaves.values())
+            self._campaign = self._campaign.with_control(control)
+        seen = await self._ports.policy(self._campaign)
+        self._account = self._account_of(seen.record.policy.network_management_account if seen.record else "")
+        await self._push_control()
+        if self._campaign.control.cancel:
+            return await self._cancel()
+        decision = decide_epoch(
+            seen,
+            frozen=self._campaign.frozen,
+            effective=self._campaign.effective,
+            transition=self._campaign.transition,
+            target_count=len(self._campaign.targets),
+            requested_cap=self._campaign.plan.max_targets,
+        )
+        return await self._by_policy(decision)
+
+    async def _by_policy(self, decision: Decision) -> Passed:
+        """While the policy is not as it was, nothing else is done."""
+        match decision:
+            case Fence(reason, message):
+                await self._fence_all(Revocation.POLICY)
+                return self._fenced("PolicyChanged", str(reason), message)
+            case Begin(epoch):
+                self._members["policyTransition"] = self._epoch(epoch, "startedAt")
+                message = f"the policy changed: what is not claimed is fenced before epoch {epoch.number} begins"
+                return self._paused("", message, transition=True, again=True)
+            case Publish(epoch):
+                return await self._publish(epoch)
+            case Audit(policy):
+                effective = Epoch(self._campaign.effective.number, policy)
+                self._members["effectivePolicy"] = self._epoch(effective, "updatedAt")
+                return self._paused("", "the policy was written and means the same", again=True, keep_phase=True)
+            case Wait(message):
+                return self._paused("PolicyUnavailable", message)
+            case _:
+                return await self._approved()
+
+    # ---- control ----
+
+    async def _push_control(self) -> None:
+        """Every leaf hears of a newer control; none ever hears of an older one."""
+        control = self._campaign.control
+        late = [
+            leaf
+            for leaf in self._leaves.values()
+            if leaf.manager_control is None or leaf.manager_control.revision < control.revision
+        ]
+        await asyncio.gather(*(self._tell(leaf) for leaf in late if leaf.admission is not None))
+        if late:
+            self._leaves = await self._read_leaves()
+
+    async def _tell(self, leaf: Leaf) -> None:
+        path, control = leaf_path(leaf.namespace, leaf.name), self._campaign.control
+
+        async def one_round() -> None:
+            tree = await self._ports.client.get(path)
+            known = leaf_of(tree).manager_control
+            if known is not None and known.revision >= control.revision:
+                return
+            change = {"status": {"managerControl": control_tree(control, now=self._ports.clock.wall())}}
+            await self._ports.client.patch_merge(path, swap(tree, change), manager=FIELD_MANAGER, subresource="status")
+
+        await swapped(self._ports.client, one_round)
+
+    async def _cancel(self) -> Passed:
+        """Fence every target, and look after what was claimed until its outcome is proven and it is healthy."""
+        await self._fence_all(Revocation.CANCELLED)
+        self._leaves = await self._read_leaves()
+        steps = self._steps()
+        found = [await self._cancelled(steps, target) for target in self._campaign.targets]
+        ended = all(one.standing.phase is TargetPhase.CANCELLED for one in found)
+        phase = Phase.CANCELLED if ended else Phase.CANCELLING
+        message = "" if ended else "claimed work is looked at until its outcome is proven; nothing else begins"
+        return self._passed(
+            Standing(phase, [one.standing for one in found], message, approved=self._campaign.approved), found
+        )
+
+    async def _cancelled(self, steps: Steps, target: Target) -> Stepped:
+        leaf = self._leaves.get(target.child_name)
+        if leaf is None:
+            return Stepped(self._plain(target, TargetPhase.CANCELLING, "CancelledBeforeAdmission"))
+        if leaf.admission is not None and leaf.admission.state == "Settled":
+            reason = "CancelledAfterOutcome" if leaf.claims else "CancelledBeforeMutation"
+            return Stepped(self._plain(target, TargetPhase.CANCELLED, reason, leaf=leaf))
+        stepped = await steps.settle_cancelled(target, leaf)
+        if stepped.standing.phase in {TargetPhase.SUCCEEDED, TargetPhase.FAILED}:
+            return Stepped(self._plain(target, TargetPhase.CANCELLED, "CancelledAfterOutcome", leaf=leaf))
+        return stepped
+
+    # ---- policy ----
+
+    async def _publish(self, epoch: Epoch) -> Passed:
+        if not await self._fence_all(Revocation.EPOCH):
+            return self._paused("", f"fencing the epoch before {epoch.number}", transition=True)
+        self._members |= {"effectivePolicy": self._epoch(epoch, "updatedAt"), "policyTransition": None}
+        return self._paused("", f"epoch {epoch.number} is in force", transition=False, again=True)
+
+    def _epoch(self, epoch: Epoch, time: str) -> JsonObject:
+        return {"epoch": epoch.number, "policy": epoch.policy.to_json(), time: to_rfc3339(self._ports.clock.wall())}
+
+    async def _fence_all(self, why: Revocation, *, but: str = "") -> bool:
+        """Fence every target; whether nothing of any of them can begin any more.
+
+        Args:
+            but: UID of a device that is left as it is.
+        """
+        if not self._account and why is not Revocation.CANCELLED:
+            return True  # there is no policy and no leaf: nothing was ever admitted
+        through = True
+        for target in self._campaign.targets:
+            if target.device_uid != but:
+                plan = LeafPlan(self._campaign, target, self._account)
+                answer = await fence(self._ports, plan, why, control=self._campaign.control)
+                through = through and not isinstance(answer, Refusal)
+        return through
+
+    # ---- approval ----
+
+    async def _approved(self) -> Passed:
+        judgement = judge_approval(self._campaign.tree, self._authority.approval)
+        if judgement.is_new:
+            self._members["approval"] = judgement.to_json(now=self._ports.clock.wall())
+        if judgement.state is ApprovalState.MISMATCH:
+            return self._passed(
+                Standing(Phase.FAILED, self._targets(), judgement.message, judgement.reason, approved=False)
+            )
+        if judgement.state is not ApprovalState.APPROVED:
+            standing = Standing(Phase.AWAITING_APPROVAL, self._targets(), judgement.message, approved=False)
+            return self._passed(standing)
+        if judgement.is_new:
+            standing = Standing(Phase.EXECUTING, self._targets(), judgement.message, approved=True)
+            return self._passed(standing, again=True)
+        if self._campaign.control.pause:
+            return self._paused("", "a person paused the campaign; accepted work goes on")
+        return await self._execute()
+
+    # ---- execution ----
+
+    async def _execute(self) -> Passed:
+        steps = self._steps()
+        found: dict[str, Stepped] = {}
+        for target in self._campaign.targets:
+            leaf = self._leaves.get(target.child_name)
+            if leaf is not None:
+                found[target.device_uid] = await steps.step(target, leaf)
+        refusal = next((one.refusal for one in found.values() if one.refusal is not None), None)
+        if refusal is not None:
+            return await self._stopped(refusal, found)
+        failed = next((leaf for leaf in self._leaves.values() if leaf.is_failed), None)
+        if failed is not None:
+            return await self._failed(failed, found)
+        settled = {uid for uid, one in found.items() if one.standing.phase is TargetPhase.SUCCEEDED}
+        if len(settled) == len(self._campaign.targets):
+            return self._passed(Standing(Phase.SUCCEEDED, self._with(found), "every device succeeded", approved=True))
+        resume = canary_pause(
+            self._campaign.tree,
+            self._campaign.control,
+            waves={target.device_uid: target.wave for target in self._campaign.targets},
+            settled=frozenset(settled),
+            pauses=bool_at(self._campaign.plan.tree, "pauseAfterCanary", default=True),
+        )
+        if resume is not None and resume[0] == "True":
+            message = "the canaries passed; a new control revision without pause lets the others begin"
+            standing = Standing(Phase.PAUSED, self._with(found), message, approved=True, canary_resume=resume)
+            return self._passed(standing, list(found.values()))
+        return await self._admit_one(found, resume)
+
+    async def _admit_one(self, found: dict[str, Stepped], resume: tuple[str, str] | None) -> Passed:
+        """Walk the targets in name order and admit the first that passes, unless something soaks or is blocked (S3)."""
+        admitted, ends = False, ""
+        stopping = next((one.standing for one in found.values() if one.standing.phase in _STOPS), None)
+        if stopping is None:
+            for target in self._open_targets(found):
+                answer = await admit(self._ports, self._campaign, target)
+                if not isinstance(answer, Refusal):
+                    standing = self._plain(target, TargetPhase.ADMITTED, "ReservationGranted")
+                    found[target.device_uid] = Stepped(standing)
+                    admitted = True
+                    break
+                if answer.reason in {Reason.SOURCE_CHANGED, Reason.CHILD_CONFLICT}:
+                    return await self._stopped(answer, found)
+                if not answer.blocks_target:
+                    ends = answer.message
+                    break
+                blocked = self._plain(target, TargetPhase.BLOCKED, answer.target_reason, answer.message)
+                found[target.device_uid] = Stepped(blocked)
+        runs = any(one.standing.phase in _MOVES for one in found.values())
+        soaks = any(one.standing.phase is TargetPhase.SOAKING for one in found.values())
+        phase = Phase.SOAKING if soaks and not runs and not admitted else Phase.EXECUTING
+        waits = f"waits for {stopping.device_name}: {stopping.reason}" if stopping is not None else ends
+        targets = self._with(found, waits=waits)
+        return self._passed(Standing(phase, targets, waits, approved=True, canary_resume=resume), list(found.values()))
+
+    def _open_targets(self, found: Mapping[str, Stepped]) -> Sequence[Target]:
+        """Targets without a leaf; of the second wave only once every canary is settled."""
+        canaries = [target for target in self._campaign.targets if target.wave == 0]
+        done = all(
+            target.device_uid in found and found[target.device_uid].standing.phase is TargetPhase.SUCCEEDED
+            for target in canaries
+        )
+        return [
+            target for target in self._campaign.targets if target.device_uid not in found and (target.wave == 0 or done)
+        ]
+
+    async def _failed(self, failed: Leaf, found: dict[str, Stepped]) -> Passed:
+        uid = failed.binding.device_uid
+        await self._fence_all(Revocation.SIBLING, but=uid)
+        message = f"{failed.device_name} ended {failed.phase}: nothing else begins; look at the device, then make a new rollout"
+        return self._passed(Standing(Phase.FAILED, self._with(found), message, approved=True), list(found.values()))
+
+    async def _stopped(self, refusal: Refusal, found: Mapping[str, Stepped]) -> Passed:
+        """Something about the whole campaign is not as it was approved."""
+        if refusal.reason is Reason.SOURCE_CHANGED:
+            await self._fence_all(Revocation.SOURCE)
+            return self._fenced(SOURCE_CHANGED, "SourceIdentityChanged", refusal.message)
+        reason = {Reason.CHILD_CONFLICT: "ChildIdentityConflict", Reason.POLICY_CHANGED: "PolicyChangedIncompatibly"}
+        return self._paused(reason.get(refusal.reason, str(refusal.reason)), refusal.message)
+
+    # ---- what it comes to ----
+
+    def _steps(self) -> Steps:
+        rearmed = rearmed_leaf(self._campaign, self._leaves)
+        return Steps(self._ports, self._campaign, self._account, self._leaves, self._before, rearmed)
+
+    async def _read_leaves(self) -> Mapping[str, Leaf]:
+        listed = await self._ports.client.list_all(
+            leaf_path(self._campaign.namespace), label_selector=f"{CAMPAIGN_UID}={self._campaign.uid}"
+        )
+        return {leaf.name: leaf for leaf in map(leaf_of, listed.items)}
+
+    def _account_of(self, service_account: str) -> str:
+        """The network worker's account: the policy's, which is part of its structure, or that of any leaf."""
+        if service_account:
+            return account_of(self._campaign.namespace, service_account)
+        return next((leaf.binding.network_worker_username for leaf in self._leaves.values()), "")
+
+    def _plain(
+        self, target: Target, phase: TargetPhase, reason: str = "", message: str = "", leaf: Leaf | None = None
+    ) -> TargetStanding:
+        name, uid = (leaf.name, leaf.uid) if leaf is not None else ("", "")
+        return TargetStanding(target.device_name, target.device_uid, phase, reason, message, name, uid)
+
+    def _targets(self) -> list[TargetStanding]:
+        """The targets as they stood before."""
+        return [self._before.get(target.device_uid, planned(target)) for target in self._campaign.targets]
+
+    def _with(self, found: Mapping[str, Stepped], *, waits: str = "") -> list[TargetStanding]:
+        """The targets of this pass; those that nobody looked at wait."""
+        return [
+            found[target.device_uid].standing
+            if target.device_uid in found
+            else self._plain(target, TargetPhase.WAITING, message=waits)
+            for target in self._campaign.targets
+        ]
+
+    def _paused(
+        self,
+        reason: str,
+        message: str,
+        *,
+        transition: bool | None = None,
+        again: bool = False,
+        keep_phase: bool = False,
+    ) -> Passed:
+        phase = _stored_phase(self._campaign.tree) if keep_phase else Phase.PAUSED
+        approved = self._campaign.approved
+        standing = Standing(phase, self._targets(), message, reason, approved=approved, transition=transition)
+        return self._passed(standing, again=again)
+
+    def _fenced(self, kind: str, reason: str, message: str) -> Passed:
+        approved = self._campaign.approved
+        return self._passed(Standing(Phase.PAUSED, self._targets(), message, reason, approved=approved, fenced=kind))
+
+    def _passed(self, standing: Standing, stepped: Sequence[Stepped] = (), *, again: bool = False) -> Passed:
+        now = self._ports.clock.wall()
+        if self._resumes and standing.canary_resume is None:
+            standing = replace(standing, canary_resume=("False", RESUME_AUTHORIZED))
+        status = {
+            **status_of(self._campaign.tree, standing, now=now),
+            "control": control_status(self._campaign.control, self._leaves.values()),
+            **self._members,
+        }
+        ends = [one.until for one in stepped if one.until is not None]
+        return Passed(status, standing, again=again, soak_ends=min(ends, default=None))
+
+
+def _stored_phase(tree: JsonObject) -> Phase:
+    stored = object_at(tree, "status").get("phase")
+    return Phase(stored) if isinstance(stored, str) and stored in set(Phase) else Phase.PAUSED

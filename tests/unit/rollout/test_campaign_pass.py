@@ -1,0 +1,291 @@
+"""A campaign goes its way pass by pass: approval, canaries, pause, waves, and what stops it (rollouts.md, sections 9.1 and 11.2)."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gitops_ctl.rollout.authority import Block
+from gitops_ctl.rollout.campaignpass import Authority, CampaignPass, Passed
+from gitops_ctl.trust.provenance import Introduced
+from tests.support.admission_world import CONFIG_MAPS, ROLLOUTS, SYSTEM, AdmissionWorld, assert_consistent
+from tests.support.kube_crash import Crash
+from tests.support.rollout_planning import NOW
+
+SOAKS = {"maxObservationAgeSeconds": 300, "canarySoakSeconds": 60, "waveSoakSeconds": 30}
+
+
+def by(verb: str) -> Introduced:
+    return Introduced("c0ffee" * 6, "change-approver", verb, "gitops-ctl:change-approver", NOW, NOW)
+
+
+class Campaign:
+    """The world with one campaign, and what Git has of it."""
+
+    def __init__(self, **plan: Any) -> None:
+        self.world = AdmissionWorld(**{"health": SOAKS, **plan})
+        self.control, self.approval = Block(), Block()
+
+    async def once(self) -> Passed:
+        """One pass, and its status in the cluster."""
+        async with self.world.client() as client:
+            authority = Authority(self.control, self.approval)
+            passed = await CampaignPass(self.world.ports(client), self.world.campaign(), authority).run()
+        tree = self.world.tree(ROLLOUTS, "spring")
+        merged = {**tree.get("status", {}), **passed.status}
+        self.world.put(ROLLOUTS, {**tree, "status": {key: value for key, value in merged.items() if value is not None}})
+        assert_consistent(self.world)
+        return passed
+
+    @property
+    def status(self) -> Any:
+        return self.world.tree(ROLLOUTS, "spring")["status"]
+
+    def phases(self) -> Mapping[str, str]:
+        return {target["deviceName"]: target["phase"] for target in self.status["targets"]}
+
+    def reason(self, name: str) -> str:
+        return next(str(one.get("reason", "")) for one in self.status["targets"] if one["deviceName"] == name)
+
+    def condition(self, kind: str) -> tuple[str, str]:
+        return next((one["status"], one["reason"]) for one in self.status["conditions"] if one["type"] == kind)
+
+    def ask(self, *, git: bool = True, **control: Any) -> None:
+        """Write a control into the object, and into Git."""
+        tree = self.world.tree(ROLLOUTS, "spring")
+        tree["spec"]["control"] = control
+        tree["metadata"]["generation"] += 1
+        self.world.put(ROLLOUTS, tree)
+        self.control = Block(declared=control, introduced=by("control")) if git else Block()
+
+    async def upgrade(self, name: str, phase: str = "Succeeded") -> None:
+        """From its admission to the end of its leaf."""
+        self.world.acknowledge(name)
+        await self.once()
+        assert self.phases()[name] == "Running"
+        self.world.claim(name)
+        self.world.finish(name, phase)
+
+    async def settle(self, name: str, soak_s: float) -> None:
+        """Until its soak is over."""
+        self.later(1)
+        await self.once()
+        assert self.phases()[name] == "Soaking"
+        self.later(soak_s)
+        await self.once()
+
+    def later(self, seconds: float) -> None:
+        """Time passes, and every device goes on being healthy."""
+        self.world.clock.wall_offset += timedelta(seconds=seconds)
+        for target in self.world.campaign().targets:
+            self.world.heal(target.device_name)
+
+
+@pytest.fixture
+def campaign() -> Campaign:
+    return Campaign()
+
+
+async def test_one_target_is_admitted_in_a_pass_and_canaries_go_first(campaign: Campaign) -> None:
+    passed = await campaign.once()
+    assert passed.standing.phase == "Executing"
+    assert campaign.phases() == {"edge-1": "Admitted", "edge-2": "WaitingForAdmission", "edge-3": "WaitingForAdmission"}
+    assert campaign.reason("edge-1") == "ReservationGranted"
+    await campaign.once()
+    assert campaign.reason("edge-1") == "WorkerProtocolPending"
+    assert campaign.phases()["edge-2"] == "WaitingForAdmission"
+    assert campaign.status["counts"] == {"total": 3, "planned": 2, "admitted": 1}
+
+
+async def test_a_campaign_ends_after_canary_pause_resume_and_waves(campaign: Campaign) -> None:
+    await campaign.once()
+    await campaign.upgrade("edge-1")
+    await campaign.settle("edge-1", 60)
+    assert campaign.phases()["edge-1"] == "Succeeded"
+    assert (campaign.status["phase"], campaign.condition("CanaryResumeRequired")) == (
+        "Paused",
+        ("True", "CanariesPassed"),
+    )
+    await campaign.once()
+    assert campaign.status["phase"] == "Paused"
+
+    campaign.ask(revision=1)
+    await campaign.once()
+    assert campaign.condition("CanaryResumeRequired") == ("False", "ResumeAuthorized")
+    assert campaign.phases()["edge-2"] == "Admitted"
+    await campaign.once()
+    assert campaign.phases()["edge-3"] == "Admitted"
+    for name in ("edge-2", "edge-3"):
+        await campaign.upgrade(name)
+    await campaign.settle("edge-2", 30)
+    assert campaign.status["phase"] == "Succeeded"
+    assert campaign.condition("Ready") == ("True", "Succeeded")
+    assert campaign.status["counts"] == {"total": 3, "succeeded": 3}
+    assert campaign.world.ledger.reservations == ()
+
+
+async def test_while_a_canary_soaks_nothing_else_is_admitted_and_it_is_named(campaign: Campaign) -> None:
+    await campaign.once()
+    await campaign.upgrade("edge-1")
+    campaign.later(1)
+    passed = await campaign.once()
+    assert passed.standing.phase == "Soaking"
+    assert passed.soak_ends is not None
+    waiting = campaign.status["targets"][1]
+    assert (waiting["phase"], waiting["message"]) == (
+        "WaitingForAdmission",
+        "waits for edge-1: HealthyPostMutationSoak",
+    )
+
+
+async def test_a_failure_fences_every_other_target_and_touches_nothing_else(campaign: Campaign) -> None:
+    await campaign.once()
+    await campaign.upgrade("edge-1", "RolledBack")
+    await campaign.once()
+    assert campaign.status["phase"] == "Failed"
+    assert campaign.status["message"].startswith("edge-1 ended RolledBack: nothing else begins")
+    assert {campaign.world.admission(name)["revocationReason"] for name in ("edge-2", "edge-3")} == {
+        "CampaignTargetFailed"
+    }
+    assert [record.device_uid for record in campaign.world.ledger.reservations] == ["edge-1-uid"]
+    await campaign.settle("edge-1", 60)
+    assert campaign.phases()["edge-1"] == "Failed"
+    assert campaign.world.ledger.reservations == ()
+
+
+async def test_without_an_approval_nothing_is_admitted(campaign: Campaign) -> None:
+    campaign.world.change(ROLLOUTS, "spring", "status", "approval", to=None)
+    await campaign.once()
+    assert campaign.status["phase"] == "AwaitingApproval"
+    said = campaign.world.campaign().plan_hash
+    campaign.world.change(ROLLOUTS, "spring", "spec", "approval", to={"planHash": said})
+    await campaign.once()
+    assert campaign.status["approval"]["reason"] == "NotFromGit"
+    assert campaign.world.ledger.reservations == ()
+    campaign.approval = Block(declared={"planHash": said}, introduced=by("approve"))
+    passed = await campaign.once()
+    assert passed.again
+    assert campaign.status["approval"]["person"] == "change-approver"
+    await campaign.once()
+    assert campaign.phases()["edge-1"] == "Admitted"
+
+
+async def test_an_approval_of_another_plan_fails_the_campaign(campaign: Campaign) -> None:
+    campaign.world.change(ROLLOUTS, "spring", "status", "approval", to=None)
+    other = {"planHash": f"sha256:{'0' * 64}"}
+    campaign.world.change(ROLLOUTS, "spring", "spec", "approval", to=other)
+    campaign.approval = Block(declared=other, introduced=by("approve"))
+    await campaign.once()
+    assert campaign.condition("Ready") == ("False", "ApprovalHashMismatch")
+    assert campaign.world.ledger.reservations == ()
+
+
+async def test_a_pause_reaches_the_leaf_and_is_effective_when_the_worker_says_so(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.ask(git=False, revision=1, pause=True)
+    await campaign.once()
+    assert campaign.status["phase"] == "Paused"
+    assert campaign.status["control"] == {"requestedRevision": 1, "effectiveRevision": 0, "pausePending": True}
+    campaign.world.acknowledge("edge-1", effectiveState="Paused")
+    await campaign.once()
+    assert campaign.status["control"] == {"requestedRevision": 1, "effectiveRevision": 1, "paused": True}
+
+
+async def test_a_resume_without_a_commit_does_nothing(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.ask(git=False, revision=1, pause=True)
+    await campaign.once()
+    campaign.ask(git=False, revision=2)
+    await campaign.once()
+    assert campaign.status["phase"] == "Paused"
+    assert campaign.status["control"]["requestedRevision"] == 1
+    campaign.ask(revision=2)
+    await campaign.once()
+    assert campaign.status["phase"] == "Executing"
+
+
+async def test_a_cancel_gives_back_what_was_not_claimed_and_ends(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.ask(git=False, revision=1, cancel=True)
+    await campaign.once()
+    assert campaign.status["phase"] == "Cancelled"
+    assert set(campaign.phases().values()) == {"Cancelled"}
+    assert campaign.world.ledger.reservations == ()
+    assert campaign.world.lock() is None
+
+
+async def test_a_cancel_waits_for_claimed_work_its_health_and_its_soak(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.world.acknowledge()
+    await campaign.once()
+    campaign.world.claim()
+    campaign.ask(git=False, revision=1, cancel=True)
+    await campaign.once()
+    assert (campaign.status["phase"], campaign.reason("edge-1")) == ("Cancelling", "AcceptedMutationConverging")
+    assert campaign.world.states() == ["Revoked"]
+    campaign.world.finish()
+    campaign.later(1)
+    await campaign.once()
+    assert campaign.phases()["edge-1"] == "Soaking"
+    campaign.later(60)
+    await campaign.once()
+    assert campaign.status["phase"] == "Cancelled"
+    assert campaign.reason("edge-1") == "CancelledAfterOutcome"
+    assert campaign.world.ledger.reservations == ()
+
+
+async def test_a_tighter_policy_fences_begins_an_epoch_and_brings_leaves_back(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.world.write_policy(globalMaxUnavailable=2)
+    assert (await campaign.once()).again
+    assert campaign.status["policyTransition"]["epoch"] == 2
+    assert campaign.condition("PolicyTransition") == ("True", "FencingPreviousEpoch")
+    await campaign.once()
+    assert (campaign.status["effectivePolicy"]["epoch"], "policyTransition" in campaign.status) == (2, False)
+    assert campaign.world.admission()["revocationReason"] == "PolicyEpochTransition"
+    assert campaign.world.ledger.reservations == ()
+    await campaign.once()
+    assert campaign.reason("edge-1") == "PolicyEpochRearmed"
+    assert campaign.world.admission()["policyEpoch"] == 2
+    assert campaign.condition("PolicyTransition") == ("False", "EpochPublished")
+
+
+async def test_another_policy_object_fences_and_asks_for_a_new_plan(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.world.change(CONFIG_MAPS, "topology-policy", "metadata", "uid", to="another", namespace=SYSTEM)
+    await campaign.once()
+    assert campaign.condition("PolicyChanged") == ("True", "ReplanRequired")
+    assert campaign.status["phase"] == "Paused"
+    assert campaign.world.ledger.reservations == ()
+
+
+async def test_a_full_budget_blocks_the_target_with_its_numbers_and_lets_it_in_later() -> None:
+    campaign = Campaign(policy={"globalMaxUnavailable": 1, "globalMaxConcurrentTransfers": 1}, pauseAfterCanary=False)
+    await campaign.once()
+    await campaign.upgrade("edge-1")
+    await campaign.settle("edge-1", 60)
+    assert campaign.phases()["edge-2"] == "Admitted"
+    await campaign.once()
+    assert campaign.phases()["edge-3"] == "Blocked"
+    assert "1 of 1" in campaign.status["targets"][2]["message"]
+
+
+async def test_an_unchanged_campaign_gives_the_same_status(campaign: Campaign) -> None:
+    await campaign.once()
+    await campaign.once()
+    before = campaign.status
+    campaign.later(20)
+    await campaign.once()
+    assert campaign.status == before
+
+
+@pytest.mark.parametrize("write", range(1, 6))
+async def test_a_pass_that_was_killed_is_ended_by_the_next_one(campaign: Campaign, write: int) -> None:
+    campaign.world.faults.at = {write: "crash after"}
+    with pytest.raises(Crash):
+        await campaign.once()
+    campaign.world.reborn()
+    await campaign.once()
+    assert campaign.phases()["edge-1"] == "Admitted"
+    assert len(campaign.world.ledger.reservations) == 1
