@@ -62,9 +62,19 @@ def _keys(policy: TrustPolicy) -> Iterator[tuple[TrustedKey, frozenset[str], dat
             yield certificate.trusted, frozenset({certificate.fingerprint}), certificate.expires
 
 
+def _may_be_about_consents(rule: PolicyRule) -> bool:
+    """Whether the rule could decide about some file in the folder for consents."""
+    if _CONSENT not in rule.verbs or (rule.kinds is not None and CONSENT_KIND not in rule.kinds):
+        return False
+    folder = f"{CONSENT_FOLDER}/"
+    return rule.paths is None or any(
+        folder.startswith(glob.folder) or glob.folder.startswith(folder) for glob in rule.paths
+    )
+
+
 def _others_suffice(policy: TrustPolicy, rule: PolicyRule, able: set[str]) -> bool:
     """Whether the people beside the one who commits can be counted: each has to have added a Consent before."""
     needed = rule.threshold if rule.is_distinct(_TRUST) else rule.threshold - 1
-    agreeing = policy.rule_for(path=f"{CONSENT_FOLDER}/x.yaml", verb=_CONSENT, kind=CONSENT_KIND)
-    consenting = {name for name in able if agreeing is not None and policy.holds_role(name, agreeing.roles)}
+    agreeing = [each for each in policy.rules if _may_be_about_consents(each)]
+    consenting = {name for name in able if any(policy.holds_role(name, each.roles) for each in agreeing)}
     return needed == 0 or any(len(consenting - {name}) >= needed for name in able)

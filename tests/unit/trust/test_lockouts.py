@@ -83,6 +83,22 @@ def test_a_second_person_must_be_able_to_agree(policy, agreeing, distinct, is_lo
     assert ("Consent" in found) is is_locked
 
 
+@pytest.mark.parametrize(
+    ("rule", "is_locked"),
+    [
+        ({"paths": [".gitops-ctl/consents/trust-*.yaml"]}, False),
+        ({"paths": ["**"]}, False),
+        ({"kinds": ["Consent.gitops-ctl.dev"]}, False),
+        ({"paths": ["clusters/**"]}, True),
+        ({"kinds": ["ConfigMap"]}, True),
+    ],
+    ids=["some names", "everywhere", "by kind", "elsewhere", "another kind"],
+)
+def test_a_rule_about_some_consents_suffices(policy, rule, is_locked):
+    consents = {**rule, "verbs": ["consent"], "roles": ["admin"]}
+    assert bool(why(policy(rules=[{**ADMIN, "threshold": 2}, consents]))) is is_locked
+
+
 def test_two_people_are_needed_and_one_has_a_key(policy):
     consents = {"paths": [CONSENTS], "verbs": ["consent"], "roles": ["admin"]}
     found = why(policy(rules=[{**ADMIN, "threshold": 2}, consents], ends={"bob": PAST}))
