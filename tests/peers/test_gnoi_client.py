@@ -17,6 +17,7 @@ from gitops_ctl.device.gnoitarget import GnoiTarget
 from gitops_ctl.device.installstream import Progress
 from gitops_ctl.device.login import Login
 from gitops_ctl.device.outcome import Accepted, Outcome, Refused, matches_target
+from gitops_ctl.local.ports import pick_ports
 from tests.support.gnoi_fixtures import pki
 from tests.support.gnoi_images import FileContent, order_of, terms
 from tests.support.gnoi_peer import NEW, OLD, Switch, a_switch, until
@@ -329,3 +330,30 @@ async def test_a_device_that_reboots_does_not_answer(tmp_path: Path, pki: GnoiPk
 )
 def test_a_version_matches_when_it_is_the_same_or_longer_by_parts(found: str, wanted: str, expected: bool) -> None:
     assert matches_target(found, wanted) is expected
+
+
+async def test_many_sessions_leave_no_thread_and_no_connection(tmp_path: Path, pki: GnoiPki) -> None:
+    def used() -> tuple[int, int]:
+        return len(list(Path("/proc/self/task").iterdir())), len(list(Path("/proc/self/fd").iterdir()))
+
+    async def some(count: int) -> None:
+        for number in range(count):
+            async with gnoi_session(switch.target, clock=CLOCK) as session:
+                if number % 3:
+                    await session.verify()
+            with pytest.raises(GnoiUnavailable):
+                async with gnoi_session(nobody, clock=CLOCK):
+                    pass
+
+    (port,) = pick_ports(1)
+    nobody = GnoiTarget("127.0.0.1", port, tls=pki.material())
+    async with a_switch(tmp_path, pki) as switch:
+        await some(5)
+        before = used()
+        await some(40)
+
+        async def are_as_before() -> bool:
+            threads, files = used()
+            return threads <= before[0] + 4 and files <= before[1] + 4
+
+        await until(are_as_before, what=f"threads and files are as before ({before}, now {used()})")
