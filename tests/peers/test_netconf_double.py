@@ -57,7 +57,7 @@ async def test_both_give_the_same_readings_and_outcomes(real):
     memory = MemoryDevice(a_switch())
     async with DirectNetconf({"FOC1234": memory}).session(real.endpoint()) as session:
         direct = await everything(session, memory)
-    real.file.create(a_switch())
+    real.renew(a_switch())
     async with NetconfClient(limits=QUICK).session(real.endpoint()) as session:
         behind_sshd = await everything(session, real)
     assert direct == behind_sshd

@@ -30,7 +30,7 @@ def device(started):
     state = new_device("FOC1234")
     state["packages"].append({"version": NEW, "state": "added", "file": "", "addedAt": 0})
     activate(state, NEW, now=time.time())
-    started.file.create(state)
+    started.renew(state)
     return started
 
 

@@ -25,7 +25,7 @@ def started(tmp_path_factory):
 
 @pytest.fixture
 def device(started):
-    started.file.create(new_device("FOC1234"))
+    started.renew(new_device("FOC1234"))
     return started
 
 

@@ -12,6 +12,7 @@ huge (bytes) · slow (seconds: the commit is done only later) · base10 (hello: 
 """
 
 import os
+import select
 import sys
 import time
 from collections.abc import Callable
@@ -197,8 +198,18 @@ def _lives(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
+def _left(stream: int) -> bool:
+    """Whether the other end of the stream is closed."""
+    ends = select.poll()
+    ends.register(stream, 0)
+    return any(event & (select.POLLHUP | select.POLLERR) for _, event in ends.poll(0))
+
+
 def main() -> None:
     """The program."""
+    if _left(sys.stdin.fileno()):
+        # The client gave up while this program started; the device must not notice.
+        return
     file = state.DeviceFile(Path(sys.argv[1]))
     Session(file, Wire(sys.stdin.buffer, sys.stdout.buffer)).serve()
 
