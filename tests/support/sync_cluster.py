@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, API_VERSION
+from gitops_ctl.api.names import ANNOTATION_REQUESTED_AT, API_VERSION, CISCO_GROUP, OPS_GROUP
 from gitops_ctl.core.errors import NotFound
 from gitops_ctl.core.ids import NamespacedName, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
@@ -55,14 +56,20 @@ async def until(condition: Callable[[], Any], *, timeout_s: float = DEADLINE_S, 
         raise AssertionError(f"not within {timeout_s:g} s: {what or condition}; last {last!r}") from None
 
 
-async def install_crds(client: KubeClient) -> None:
-    """Our own definitions, once per control plane."""
-    trees = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
+@cache
+def definitions() -> tuple[dict[str, Any], ...]:
+    """Our CustomResourceDefinitions, read once: parsing them takes longer than most tests."""
+    return tuple(yaml.load(path.read_text(), Loader=yaml.CSafeLoader) for path in sorted(CRDS.glob("*.yaml")))
+
+
+async def install_crds(client: KubeClient, *, but: frozenset[str] = frozenset()) -> None:
+    """Our kinds, served when this returns, without those of the groups in `but`; what is there already is not sent again."""
+    trees = [tree for tree in definitions() if tree["spec"]["group"] not in but]
     for tree in trees:
-        name = tree["metadata"]["name"]
-        await client.apply(
-            f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}", tree, manager="tests", force=True
-        )
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{tree['metadata']['name']}"
+        found: Any = await client.find(path)
+        if found is None or any(found["spec"].get(name) != value for name, value in tree["spec"].items()):
+            await client.apply(path, tree, manager="tests", force=True)
     for tree in trees:
         path = f"/apis/{tree['spec']['group']}/v1alpha1/{tree['spec']['names']['plural']}"
         await until(lambda path=path: _is_served(client, path), what=path)
@@ -324,9 +331,11 @@ RIGHTS = {
 
 
 @asynccontextmanager
-async def bench(admin: KubeClient, manager: KubeClient, namespace: str, folder: Path) -> AsyncIterator[Bench]:
+async def bench(
+    admin: KubeClient, manager: KubeClient, namespace: str, folder: Path, *, but: frozenset[str] = frozenset()
+) -> AsyncIterator[Bench]:
     """A tenant whose account may do everything; the room is started, and everything cluster-scoped goes afterwards."""
-    await install_crds(admin)
+    await install_crds(admin, but=but)
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "applier", "namespace": namespace}}
     await admin.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", account)
     binding = {
@@ -364,8 +373,11 @@ async def sync_site(control_plane: Any, kube_admin: KubeClient, namespace: str, 
 
 
 @asynccontextmanager
-async def fake_bench(server: FakeApiServer, folder: Path) -> AsyncIterator[Bench]:
-    """The same tenant on the double, whose store the test can look into, snapshot and restore."""
+async def fake_bench(server: FakeApiServer, folder: Path, *, devices: bool = False) -> AsyncIterator[Bench]:
+    """The same tenant on the double, whose store the test can look into, snapshot and restore.
+
+    `devices`: with the large definitions of devices and rollouts too.
+    """
     async with AsyncExitStack() as stack:
         config = ClusterConfig(server.url)
         admin = await stack.enter_async_context(KubeClient(config, component="tests"))
@@ -373,4 +385,5 @@ async def fake_bench(server: FakeApiServer, folder: Path) -> AsyncIterator[Bench
         for name in ("lab", "kube-system"):
             if await admin.find(f"/api/v1/namespaces/{name}") is None:
                 await admin.create("/api/v1/namespaces", {"metadata": {"name": name}})
-        yield await stack.enter_async_context(bench(admin, manager, "lab", folder))
+        but = frozenset() if devices else frozenset({CISCO_GROUP, OPS_GROUP})
+        yield await stack.enter_async_context(bench(admin, manager, "lab", folder, but=but))

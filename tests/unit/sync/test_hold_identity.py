@@ -19,7 +19,7 @@ pytestmark = pytest.mark.simulation
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with FakeApiServer() as server, fake_bench(server, tmp_path) as made:
+    async with FakeApiServer() as server, fake_bench(server, tmp_path, devices=True) as made:
         await made.sync()
         introduced(made, "/spec/plan", AUTHOR, verb="plan")
         yield made
