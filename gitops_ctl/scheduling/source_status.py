@@ -149,8 +149,10 @@ def _misspecified(
 ) -> Judgement:
     """Owned NodeFeatures stay while the last revision is usable, and always when nobody can tell how long that is."""
     message = "; ".join(str(problem) for problem in outcome.problems)
+    left = _left(source, succeeded_at, now)
+    is_usable = succeeded_at is not None and (source.max_staleness_s is None or left is not None)
     is_placing = not any(problem.path.startswith(_PLACING) for problem in outcome.problems)
-    keeps = options.keep_profile_while_stale and succeeded_at is not None and is_placing
+    keeps = options.keep_profile_while_stale and is_usable and is_placing
     kept = "profiles are kept (keep-profile-while-stale); " if keeps else ""
     conditions = (
         Condition("Ready", "False", "InvalidSpec", f"{kept}{message}"),
@@ -159,7 +161,6 @@ def _misspecified(
     )
     if succeeded_at is None or source.max_staleness_s is None:
         return Judgement(conditions)
-    left = _left(source, succeeded_at, now)
     return Judgement(conditions, removes=left is None, requeue_s=left)
 
 
