@@ -248,9 +248,8 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     """The rooms of one process; source and sync are joined by the revisions that the one accepts and the other applies.
 
     Args:
-        client: with the manager's own identity.
         cache, events: folder of the clones; where changes of state are told.
-        require: raises LeadershipLost when the process may not write any more.
+        client, require: with the manager's own identity; raises LeadershipLost when the process may not write any more.
         allow_file, namespace: the local flag; only objects of this namespace, empty for all.
         timing, git: of the informers; how repositories are read, in a child process when None.
         scheduling, devices: options of topology-aware scheduling and of managed devices; None for a process without.
@@ -387,6 +386,8 @@ def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: Kube
             **(rooms.scheduling.queues if rooms.scheduling is not None else {}),
             **(rooms.devices.queues if rooms.devices is not None else {}),
         }
+        if rooms.devices is not None:
+            metrics.projections.read = rooms.devices.passes
         apps["metrics"] = (
             metrics_app(
                 metrics, refresh=refresher(metrics, queues=queues, syncs=rooms.syncs.syncs, drains=rooms.drains)

@@ -5,6 +5,7 @@ they are read, from caches; the requests are those that the client counts itself
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
@@ -21,18 +22,15 @@ class Metrics:
         """`requests` gives how often each verb was sent for each resource since the start."""
         self.registry = CollectorRegistry()
         self.registry.register(Requests(requests))
-        self.queue_depth = Gauge("workqueue_depth", "Keys that are due.", ["name"], registry=self.registry)
-        self.queue_unfinished_seconds = Gauge(
-            "workqueue_unfinished_work_seconds",
-            "Time that the passes at work have taken so far.",
-            ["name"],
-            registry=self.registry,
+        gauge = partial(Gauge, registry=self.registry)
+        self.queue_depth = gauge("workqueue_depth", "Keys that are due.", ["name"])
+        self.queue_unfinished_seconds = gauge(
+            "workqueue_unfinished_work_seconds", "Time that the passes at work have taken so far.", ["name"]
         )
-        self.queue_longest_seconds = Gauge(
+        self.queue_longest_seconds = gauge(
             "workqueue_longest_running_processor_seconds",
             "Time that the longest pass at work has taken so far.",
             ["name"],
-            registry=self.registry,
         )
         self.syncs = Gauge(
             "gitops_ctl_syncs", "Syncs by the status of their Ready condition.", ["ready"], registry=self.registry
@@ -40,10 +38,14 @@ class Metrics:
         self.objects = Gauge(
             "gitops_ctl_objects", "Objects of all Syncs by their state.", ["state"], registry=self.registry
         )
-        self.drains = Gauge("gitops_ctl_drains", "Queues that are being drained.", registry=self.registry)
-        self.oldest_drain_seconds = Gauge(
-            "gitops_ctl_oldest_drain_seconds", "Age of the longest drain of a queue.", registry=self.registry
+        self.drains = gauge("gitops_ctl_drains", "Queues that are being drained.")
+        self.oldest_drain_seconds = gauge("gitops_ctl_oldest_drain_seconds", "Age of the longest drain of a queue.")
+        self.projections = Counted(
+            "cisco_vk_topology_projection_reconciliations",
+            "Passes over devices by the phase they left.",
+            label="result",
         )
+        self.registry.register(self.projections)
         self.loop_lag_seconds = Histogram(
             "gitops_ctl_event_loop_lag_seconds",
             "How much later than asked for a task of the manager was run.",
@@ -75,4 +77,18 @@ class Requests(Collector):
         )
         for (verb, resource), count in sorted(self._requests().items()):
             family.add_metric([verb, resource], count)
+        yield family
+
+
+class Counted(Collector):
+    """What a room counts already; `read` is set by whoever makes the room, and gives the counts by the value of the label."""
+
+    def __init__(self, name: str, text: str, *, label: str) -> None:
+        self._name, self._text, self._label = name, text, label
+        self.read: Callable[[], Mapping[str, int]] = dict
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        family = CounterMetricFamily(self._name, self._text, labels=[self._label])
+        for value, count in sorted(self.read().items()):
+            family.add_metric([value], count)
         yield family

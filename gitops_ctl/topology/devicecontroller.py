@@ -4,6 +4,7 @@ Every write carries the version of what it was planned from.  Order: the guard g
 status says so; a Node is bound before its identity is recorded; a session is acknowledged on a guarded Node only.
 """
 
+from collections import Counter
 from collections.abc import Hashable
 from datetime import datetime
 from functools import partial
@@ -50,9 +51,14 @@ from gitops_ctl.topology.taints import MAINTENANCE, has_taint
 
 
 class DeviceController:
-    """Reconciles CiscoDevices."""
+    """Reconciles CiscoDevices.
+
+    Attributes:
+        counts: passes by the phase that they left, for metrics.
+    """
 
     def __init__(self, ports: Ports) -> None:
+        self.counts: Counter[str] = Counter()
         self._ports = ports
         self._written = Written(ports)
 
@@ -86,7 +92,10 @@ class DeviceController:
             return None
         if not is_ours:
             device = await self._protected(device)
-        return await _Pass(self._ports, policy, self._written, device).run()
+        found = _Pass(self._ports, policy, self._written, device)
+        again_s = await found.run()
+        self.counts[found.phase] += 1
+        return again_s
 
     async def _protected(self, device: JsonObject) -> JsonObject:
         """With our finalizer, before anything of the device is made."""
@@ -126,6 +135,7 @@ class _Pass:
     def __init__(self, ports: Ports, policy: FleetPolicy, written: "Written", device: JsonObject) -> None:
         self._ports, self._policy, self._written, self._device = ports, policy, written, device
         self._key = key = NamespacedName.of(device)
+        self.phase = ""
         self._now: datetime = ports.clock.wall()
         self._planes = ports.workplaces.of(policy, key.namespace)
 
@@ -146,6 +156,7 @@ class _Pass:
             step = self._maintenance(topology, leaf)
         status = status_of(self._found(topology, step))
         await self._write_status(status)
+        self.phase = text_at(status, "phase")
         return self._again(status)
 
     # -- judging ---------------------------------------------------------------------------------------------------

@@ -79,6 +79,10 @@ class TopologyRoom:
         self._sight = Sight(self.caches, changed=self._look_at_everything, connect=self._connect_secrets)
         self._connect()
 
+    def passes(self) -> Mapping[str, int]:
+        """Passes over devices by the phase that they left, for metrics."""
+        return self._devices.counts
+
     def require(self) -> None:
         """Before any write.
 

@@ -58,3 +58,11 @@ def test_requests_are_those_that_the_client_counts() -> None:
     assert (
         'rest_client_requests_total{resource="configmaps",verb="apply"} 3.0' in metrics.render().decode().splitlines()
     )
+
+
+def test_passes_over_devices_are_served_as_their_room_counts_them() -> None:
+    metrics, counts = Metrics(), {"Ready": 3, "Error": 1}
+    metrics.projections.read = lambda: counts
+    text = metrics.render().decode()
+    assert 'cisco_vk_topology_projection_reconciliations_total{result="Ready"} 3.0' in text
+    assert 'cisco_vk_topology_projection_reconciliations_total{result="Error"} 1.0' in text
