@@ -233,23 +233,14 @@ class ErrorCode(enum.Enum):
 
     # 215x: documents of software rollouts
     WORKLOAD_POLICY_UNSUPPORTED = Entry(
-        2150,
-        "workload-policy-unsupported",
-        "WorkloadPolicyUnsupported",
-        "use workloads.policy: BlockIfRunning, and move workloads away before the campaign",
+        2150, "workload-policy-unsupported", "WorkloadPolicyUnsupported", "use workloads.policy: BlockIfRunning"
     )
     SOURCE_KIND_UNSUPPORTED = Entry(
         2151, "source-kind-unsupported", "SourceKindUnsupported", "serve the image over https or sftp and give its url"
     )
-    DEVICE_LOCKED = Entry(
-        2152, "device-locked", "DeviceLocked", "wait for the campaign that the message names, or cancel it"
-    )
-    CONTROL_REVISION = Entry(
-        2153, "control-revision", "ControlRevisionStale", "write the revision that the message names"
-    )
-    APPROVAL_MISMATCH = Entry(
-        2154, "approval-mismatch", "ApprovalHashMismatch", "approve the hash in status.frozenPlan.hash"
-    )
+    DEVICE_LOCKED = Entry(2152, "device-locked", "DeviceLocked", "wait for the campaign, or cancel it")
+    CONTROL_REVISION = Entry(2153, "control-revision", "ControlRevisionStale", "write the revision that is named")
+    APPROVAL_MISMATCH = Entry(2154, "approval-mismatch", "ApprovalHashMismatch", "approve status.frozenPlan.hash")
     ROLLOUT_STATE = Entry(2155, "rollout-state", "WrongRolloutState", "see the message for what has to happen first")
 
     # 30xx: Git transport
@@ -369,28 +360,16 @@ class ErrorCode(enum.Enum):
 
     # 410x: NETCONF of network devices
     NETCONF_UNAVAILABLE = Entry(
-        4101,
-        "netconf-unavailable",
-        "NetconfUnavailable",
-        "make the NETCONF port of the device reachable from the worker, or correct spec.address and spec.netconfPort",
+        4101, "netconf-unavailable", "NetconfUnavailable", "make the NETCONF port reachable, or correct its address"
     )
     HOST_KEYS_INVALID = Entry(
-        4102,
-        "host-keys-invalid",
-        "HostKeysInvalid",
-        "put the host key of the device into the key known_hosts of its credential Secret",
+        4102, "host-keys-invalid", "HostKeysInvalid", "put the host key into known_hosts of the credential Secret"
     )
     DEVICE_HOST_KEY_REFUSED = Entry(
-        4103,
-        "device-host-key-refused",
-        "DeviceHostKeyRefused",
-        "find out why the key changed; when it is right, correct known_hosts in the credential Secret",
+        4103, "device-host-key-refused", "DeviceHostKeyRefused", "find out why the key is another one"
     )
     DEVICE_CREDENTIAL_REFUSED = Entry(
-        4104,
-        "device-credential-refused",
-        "DeviceCredentialRefused",
-        "correct the username, password or private key in the credential Secret, or allow NETCONF for the account",
+        4104, "device-credential-refused", "DeviceCredentialRefused", "correct the credential Secret"
     )
     NETCONF_REPLY_LOST = Entry(4105, "netconf-reply-lost", "NetconfReplyLost", "nothing: the device is looked at again")
     NETCONF_REFUSED = Entry(4106, "netconf-refused", "NetconfRefused", "do what the device says")
@@ -398,24 +377,15 @@ class ErrorCode(enum.Enum):
         4107, "netconf-answer-unusable", "NetconfAnswerUnusable", "look at what answers at the address of the device"
     )
     DEVICE_CREDENTIAL_INVALID = Entry(
-        4108,
-        "device-credential-invalid",
-        "DeviceCredentialInvalid",
-        "give the credential Secret a password, or a private key in OpenSSH or PEM form",
+        4108, "device-credential-invalid", "DeviceCredentialInvalid", "correct the credential Secret"
     )
 
     # 411x: the claim journal of the device worker
     JOURNAL_UNAVAILABLE = Entry(
-        4110,
-        "journal-unavailable",
-        "JournalUnavailable",
-        "free the disk under --journal-dir and make it writable for one worker",
+        4110, "journal-unavailable", "JournalUnavailable", "free the disk under --journal-dir, or make it writable"
     )
     CLAIM_HISTORY_LOST = Entry(
-        4111,
-        "claim-history-lost",
-        "ClaimHistoryLost",
-        "bring the journal back, or attest the outcome of the open upgrade with `gitops-ctl recover`",
+        4111, "claim-history-lost", "ClaimHistoryLost", "bring the journal back, or attest the open upgrade"
     )
 
     # 412x: gNOI of network devices
@@ -441,10 +411,7 @@ class ErrorCode(enum.Enum):
         4123, "gnoi-unsupported", "GnoiUnavailable", "use a release of the device's software that offers this service"
     )
     GNOI_NOT_PROVISIONED = Entry(
-        4124,
-        "gnoi-not-provisioned",
-        "NotProvisioned",
-        "give the device its gNOI certificate by hand; the worker never does",
+        4124, "gnoi-not-provisioned", "NotProvisioned", "give the device its gNOI certificate by hand"
     )
     GNOI_ANSWER_UNUSABLE = Entry(
         4125, "gnoi-answer-unusable", "GnoiUnavailable", "look at what answers at the address of the device"
@@ -479,7 +446,7 @@ class ErrorCode(enum.Enum):
         4135,
         "image-digest-mismatch",
         "SourceDigestMismatch",
-        "correct spec.plan.image.sha256, or what the server delivers",
+        "correct the digest in the plan, or what the server delivers",
     )
     SPOOL_FULL = Entry(
         4136, "spool-full", "SpoolFull", "raise --spool-limit, or give the directory of --spool-dir more room"
