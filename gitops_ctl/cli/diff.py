@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+import gitops_ctl.cli.rolloutrules
 import gitops_ctl.cni.holds  # noqa: F401 - what may hold a TalosCluster
 from gitops_ctl.api.gitops import parse_sync
 from gitops_ctl.api.sync import Sync
@@ -16,7 +17,6 @@ from gitops_ctl.cli.connection import Target, cluster_options, connected, run_as
 from gitops_ctl.cli.history import open_checkout
 from gitops_ctl.cli.kinds import SYNC
 from gitops_ctl.cli.output import Format, Result, Table, clean, output_option, write_result
-from gitops_ctl.cli.rolloutrules import register_rollouts
 from gitops_ctl.cli.topologyfindings import live_findings
 from gitops_ctl.cli.topologyoptions import check_options
 from gitops_ctl.cli.topologyrules import register_scheduling
@@ -84,7 +84,6 @@ def diff(  # noqa: PLR0913  each is an option
     name = sync.removeprefix("gsync/").removeprefix("sync/")
     wish = Wish(Target(kubeconfig, context, namespace), name, directory, revision, as_sync, options)
     register_scheduling(options)
-    register_rollouts()
     found = run_async(compared(wish))
     write_result(result_of(found), form=output)
     if output in (Format.TABLE, Format.WIDE):

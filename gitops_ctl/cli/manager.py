@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import click
 
+import gitops_ctl.cli.rolloutrules
 import gitops_ctl.cni.holds  # noqa: F401 - what may hold a TalosCluster
 from gitops_ctl.api.compat import require_fields
 from gitops_ctl.api.crd import crd_of
@@ -25,7 +26,6 @@ from gitops_ctl.cli.deviceoptions import device_options
 from gitops_ctl.cli.measure import MeasuredGit, refresher
 from gitops_ctl.cli.pullcheck import pull_child
 from gitops_ctl.cli.revisions import RevisionReader
-from gitops_ctl.cli.rolloutrules import register_rollouts
 from gitops_ctl.cli.topologyoptions import topology_options
 from gitops_ctl.cli.topologyrules import register_scheduling
 from gitops_ctl.cni.proposals_reading import ProposalDesk
@@ -255,7 +255,6 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         scheduling, devices: options of topology-aware scheduling and of managed devices; None for a process without.
     """
     register_scheduling(topology := scheduling or TopologyOptions())
-    register_rollouts()
     revisions = AcceptedRevisions()
     http = HttpxClient(clock=client.clock, draw=client.draw)
     clones, git = CloneCache(cache), git or ChildTransport()

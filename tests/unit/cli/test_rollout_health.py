@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gitops_ctl.cli.rolloutrules import register_rollouts
+import gitops_ctl.cli.rolloutrules  # noqa: F401 - registers what is tried here
 from gitops_ctl.sync.health import health_of
 from gitops_ctl.sync.model import HealthStatus
 from tests.support.api import a_condition, with_status
@@ -12,7 +12,6 @@ from tests.support.api_rollouts import a_rollout
 
 
 def rollout(**status: Any) -> Any:
-    register_rollouts()
     tree = a_rollout()
     tree["metadata"] |= {"generation": 1, "creationTimestamp": "2026-11-30T08:00:00Z"}
     return with_status(tree, **status) if status else tree

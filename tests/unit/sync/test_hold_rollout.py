@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gitops_ctl.cli.rolloutrules import register_rollouts
+import gitops_ctl.cli.rolloutrules  # noqa: F401 - registers what is tried here
 from tests.doubles.apiserver import FakeApiServer
 from tests.support.api_devices import a_lock
 from tests.support.api_rollouts import OTHER_DIGEST, a_control, a_device, a_frozen_plan, an_approval
@@ -21,7 +21,6 @@ pytestmark = pytest.mark.simulation
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Bench]:
-    register_rollouts()
     async with FakeApiServer() as server, fake_bench(server, tmp_path, devices=True) as made:
         await made.sync()
         introduced(made, "/spec/plan", AUTHOR, verb="plan")
