@@ -41,7 +41,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Say where an object comes from, what a code means, or why a Node is scheduled so.",
     ),
     "manager": ("gitops_ctl.cli.manager:manager", "Run the controllers."),
-    "plan": ("gitops_ctl.cli.topologyplan:plan", "Say what a commit would do to scheduling, and what a rollout would do."),
+    "plan": (
+        "gitops_ctl.cli.topologyplan:plan",
+        "Say what a commit would do to scheduling, and what a rollout would do.",
+    ),
     "propose": ("gitops_ctl.cli.propose:propose", "Ask once more for a pull request that was declined or reverted."),
     "reconcile": ("gitops_ctl.cli.control:reconcile", "Ask for a pass now."),
     "report": ("gitops_ctl.cli.report:report", "Write a self-contained HTML page of the present state."),

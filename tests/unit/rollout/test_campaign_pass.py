@@ -8,16 +8,11 @@ import pytest
 
 from gitops_ctl.rollout.authority import Block
 from gitops_ctl.rollout.campaignpass import Authority, CampaignPass, Passed
-from gitops_ctl.trust.provenance import Introduced
 from tests.support.admission_world import CONFIG_MAPS, ROLLOUTS, SYSTEM, AdmissionWorld, assert_consistent
 from tests.support.kube_crash import Crash
-from tests.support.rollout_planning import NOW
+from tests.support.rollout_authority import by
 
 SOAKS = {"maxObservationAgeSeconds": 300, "canarySoakSeconds": 60, "waveSoakSeconds": 30}
-
-
-def by(verb: str) -> Introduced:
-    return Introduced("c0ffee" * 6, "change-approver", verb, "gitops-ctl:change-approver", NOW, NOW)
 
 
 class Campaign:
