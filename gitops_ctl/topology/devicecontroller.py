@@ -72,10 +72,11 @@ class DeviceController:
         if device is None:
             self._written.forget(key)
             return None
-        if not self._ports.caches.usable or self._ports.caches.versions(key.namespace) is None:
-            return None
+        caches, later_s = self._ports.caches, self._ports.options.resync_s
+        if not caches.usable or caches.versions(key.namespace) is None:
+            return later_s if caches.is_needed else None
         if self._written.is_unseen(key):
-            return self._ports.options.resync_s
+            return later_s
         return await self._step(device)
 
     async def _step(self, device: JsonObject) -> float | None:

@@ -56,7 +56,12 @@ def ownership_problem(device: JsonObject, node: JsonObject | None, *, is_others:
 
 
 def is_ours(device: JsonObject, node: JsonObject) -> bool:
-    """Whether the Node carries the device's UID."""
+    """Whether the Node carries the device's UID, or is the one that was recorded for it, whatever it carries now."""
+    recorded = text_at(device, "status", "nodeIdentity", "nodeUID")
+    return _names_device(device, node) or (bool(recorded) and recorded == text_at(node, "metadata", "uid"))
+
+
+def _names_device(device: JsonObject, node: JsonObject) -> bool:
     return _annotations(node).get(names.DEVICE_UID) == text_at(device, "metadata", "uid")
 
 
@@ -215,7 +220,7 @@ def is_projected(node: JsonObject, projection: Projection) -> bool:
 
 def is_bound(device: JsonObject, node: JsonObject) -> bool:
     """Whether the Node carries the device's UID and its own."""
-    return is_ours(device, node) and _annotations(node).get(names.NODE_UID) == text_at(node, "metadata", "uid")
+    return _names_device(device, node) and _annotations(node).get(names.NODE_UID) == text_at(node, "metadata", "uid")
 
 
 def writer_problem(node: JsonObject, *, projected_at: datetime | None) -> str:

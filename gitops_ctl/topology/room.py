@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import structlog
 
-from gitops_ctl.core.errors import BlockedError, GitopsError
+from gitops_ctl.core.errors import BlockedError, GitopsError, TransientError
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, int_at, object_at, text_at
 from gitops_ctl.fleet import names
@@ -137,6 +137,8 @@ class TopologyRoom:
                 self._alone = True
                 self._look_at_devices()
             policy = await self._bind(key.namespace, key.name) if tree is not None and self._alone else None
+        except TransientError:
+            raise  # says nothing about the policy: the one in force stays
         except GitopsError as error:
             self.policy = None
             log.warning("no fleet policy in force", code=error.code.name, error=error.message)

@@ -34,8 +34,10 @@ class WorkersController:
             BlockedError: an object of a needed name was made by somebody else; nothing more is written in this namespace.
         """
         ports, policy = self._ports, self._ports.policy()
-        if policy is None or not ports.caches.usable or not ports.options.worker_image:
+        if policy is None or not ports.options.worker_image:
             return None
+        if not ports.caches.usable:
+            return ports.options.resync_s
         devices = [tree for found, tree in ports.caches.devices.cache.items() if found.namespace == key.namespace]
         secrets = ports.caches.source_secrets(key.namespace)
         tenant = tenant_of(policy, key.namespace, devices, more=secrets)

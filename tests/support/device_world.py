@@ -14,6 +14,7 @@ from gitops_ctl.api.ciscodevice import CiscoDevice
 from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.rollout import IOSXESoftwareRollout
 from gitops_ctl.api.softwareupgrade import IOSXESoftwareUpgrade
+from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.policy import FleetPolicy
 from gitops_ctl.kube.controller import Pace
@@ -48,7 +49,13 @@ class Crash(BaseException):
 
 
 class DeviceWorld:
-    """One cluster.  `told` has what the room said, as (type, reason, name of the object, note)."""
+    """One cluster.
+
+    Attributes:
+        told: what the room said, as (type, reason, name of the object, note).
+        fault: what happens at each write of the manager.
+        unreadable: end of the paths that the manager cannot read now; empty for none.
+    """
 
     def __init__(self) -> None:
         self.clock = LoopClock()
@@ -57,6 +64,7 @@ class DeviceWorld:
         self.told: list[tuple[str, str, str, str]] = []
         self.writes: list[Call] = []
         self.fault: Callable[[Call, Side], None] = lambda _call, _side: None
+        self.unreadable = ""
         self.room: TopologyRoom | None = None
         self._running: asyncio.Task[None] | None = None
         self._client: KubeClient | None = None
@@ -109,6 +117,8 @@ class DeviceWorld:
 
     def _point(self, call: Call, side: Side) -> None:
         if call.verb not in WRITE_VERBS:
+            if self.unreadable and call.path.endswith(self.unreadable):
+                raise Unavailable("away")
             return
         if side == "after":
             self.writes.append(call)

@@ -220,3 +220,11 @@ def test_the_managed_writer_has_to_answer_after_the_projection(seen: Any, says: 
 
 def test_no_writer_answers_a_projection_that_is_not_recorded() -> None:
     assert writer_problem(written(), projected_at=None)
+
+
+def test_a_binding_that_somebody_changed_is_put_back_on_the_recorded_node() -> None:
+    tree, mine = made(), bound(device())
+    tree["metadata"]["annotations"] |= {names.DEVICE_UID: "other", names.NODE_UID: "other"}
+    assert problem(mine, tree) is None
+    assert not is_bound(mine, tree)
+    assert is_bound(mine, patched(tree, node_patch(mine, tree, wanted())))

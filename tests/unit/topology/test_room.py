@@ -104,12 +104,16 @@ def test_nothing_is_written_beside_the_leader_of_the_reference() -> None:
         await world.policy()
         await world.device()
         path = "/apis/coordination.k8s.io/v1/namespaces/campus/leases"
-        spec = {
+        spec: Any = {
             "holderIdentity": "cvk-manager-0",
             "leaseDurationSeconds": 60,
             "renewTime": world.clock.wall().isoformat(timespec="microseconds").replace("+00:00", "Z"),
         }
-        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "ciscodevice.cisco.vk"}}
+        lease: Any = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "ciscodevice.cisco.vk"},
+        }
         await world.admin.create(path, {**lease, "spec": spec})
         await world.start()
         await world.clock.sleep(50.0)
@@ -232,7 +236,7 @@ def test_a_sample_is_accepted_by_the_next_pass() -> None:
 def test_an_account_of_somebody_else_is_never_taken_over() -> None:
     async def story(world: DeviceWorld) -> None:
         path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NETWORK_ACCOUNT}}
+        account: Any = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NETWORK_ACCOUNT}}
         await world.admin.create(path, account)
         await world.policy()
         await world.device()
@@ -287,5 +291,47 @@ def test_a_deleted_device_stays_until_its_lock_is_gone() -> None:
             return not await world.seen()
 
         await world.until(is_gone, what="the device is gone")
+
+    in_device_world(story)
+
+
+def test_what_could_not_be_seen_for_a_while_is_made_up_for() -> None:
+    async def story(world: DeviceWorld) -> None:
+        await world.policy()
+        await world.device()
+        room = await world.start()
+        await world.ready()
+        room.caches.pods.synced.clear()
+        world.workers.loads = False
+        await world.admin.patch_merge(f"{SECRETS}/login", {"stringData": {"username": "other"}})
+        await world.clock.sleep(60.0)
+        assert await world.condition(names.GNOI_READY) == "True/Validated"
+        room.caches.pods.synced.set()
+
+        async def is_pending() -> bool:
+            return await world.condition(names.GNOI_READY) == "False/WorkerRolloutPending"
+
+        await world.until(is_pending, what="the rotation is seen", timeout_s=20.0)
+
+    in_device_world(story)
+
+
+def test_a_policy_that_cannot_be_read_for_a_while_stays_in_force() -> None:
+    async def story(world: DeviceWorld) -> None:
+        await world.policy()
+        await world.device()
+        room = await world.start()
+        await world.ready()
+        world.unreadable = POLICY_NAME
+        await world.policy(healthFreshnessSeconds=60)
+        await world.clock.sleep(30.0)
+        assert room.policy is not None
+        assert room.policy.health_freshness_s == 300
+        world.unreadable = ""
+
+        async def is_taken() -> bool:
+            return room.policy is not None and room.policy.health_freshness_s == 60
+
+        await world.until(is_taken, what="the new policy is in force")
 
     in_device_world(story)

@@ -111,7 +111,7 @@ def test_what_somebody_changed_in_a_workers_role_is_put_back_by_the_next_pass() 
         await world.device(credentialSecretRef={"name": "login"}, address="192.0.2.9")
 
         async def is_back() -> bool:
-            return (await world.get(path))["rules"] == stored["rules"]
+            return bool((await world.get(path))["rules"] == stored["rules"])
 
         await world.until(is_back, what="the role names the device's Secrets again")
 
