@@ -34,7 +34,7 @@ READY = {  # section 22.2, without Succeeded
 OURS = {
     *("Unavailable", "Blocked", "Forbidden", "NotFound", "Conflict", "LeadershipLost", "CrdOutdated"),
     *("Fighting", "HiddenInGit", "SwitchInProgress", "KueueVersionUnsupported"),
-    *("PhysicalIdentityInvalid", "FleetPolicyInvalid", "LedgerInvalid"),
+    *("PhysicalIdentityInvalid", "FleetPolicyInvalid", "LedgerInvalid", "LedgerIdentityInvalid"),
     *("UrlRefused", "AuthenticationFailed", "HostKeyRefused", "CertificateRefused", "FetchTimeout", "FetchTooLarge"),
     *("FetchFailed", "RefNotFound", "CredentialsMissing", "RepositoryDamaged"),
     *("TokenRejected", "ForbiddenOrMissing", "RepositoryUnavailable", "RedirectRefused", "AnswerRefused"),

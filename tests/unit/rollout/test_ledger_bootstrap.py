@@ -127,9 +127,10 @@ async def test_a_bound_ledger_that_is_empty_is_never_begun_anew(bench: LedgerBen
     async with bench.client() as client:
         await _bind(client)
         await client.patch_merge(f"{PATH}/{LEDGER}", {"data": {"ledger.json": ""}})
-        with pytest.raises(LedgerIdentity, match="empty"):
+        with pytest.raises(LedgerIdentity, match="empty") as refused:
             await _bind(client)
 
+    assert refused.value.code.reason == "LedgerIdentityInvalid"
     assert bench.text == ""
 
 
