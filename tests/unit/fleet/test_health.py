@@ -322,6 +322,7 @@ UNHEALTHY = {
         )
         for kind in names.REQUIRED_CONDITIONS
     },
+    "no gNOI readiness": (device_of(without_condition(names.GNOI_READY)), node_with(), "ConditionNotTrue"),
     "no worker revision": (
         changed_device(lambda t: t["status"].pop("networkWorkerRevision")),
         node_with(),

@@ -100,6 +100,30 @@ def test_records_are_written_in_the_order_of_their_ids_and_members_in_that_of_th
     assert not tree["reservations"][record(2).id].keys() & {"riskGroups", "childUID", "drainSessionToken"}
     assert tree["reservations"][record(2).id]["controlRevision"] == 0
     assert " " not in text
+    assert decode_ledger(text, UID).reservations[0] == risky
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"id": "i" * 64},
+        {"policy_epoch": 2**63 - 1, "control_revision": 2**63 - 1},
+        {"domains": (("k" * 96, "v" * 63),)},
+        {"domains": tuple((f"k{number:02}", "v") for number in range(16))},
+        {"risk_groups": tuple(f"g{number:02}" for number in range(16))},
+        {
+            "state": State.REVOKED,
+            "child_uid": "u",
+            "drain_session_token": TOKEN,
+            "drain_started_at": END,
+            "drain_completed_at": END,
+        },
+    ],
+    ids=("id", "numbers", "domain", "domains", "groups", "a drain of no time"),
+)
+def test_a_record_at_its_bounds_comes_back_as_it_was(changes):
+    ledger = Ledger(uid=UID, reservations=(record(**changes),))
+    assert decode_ledger(encode_ledger(ledger), UID) == ledger
 
 
 def test_a_fence_is_written_after_the_records_and_read_back():
