@@ -118,7 +118,7 @@ async def _under_lock(step: _Step, valid: Valid, which: Acquisition) -> Admitted
     if refusal is not None:
         return refusal
     plan = step.plan(valid)
-    leaf = await _leaf(step, plan, valid)
+    leaf = await _leaf(step, plan, valid, which)
     if isinstance(leaf, Refusal):
         return leaf
 
@@ -153,8 +153,8 @@ async def _looked_again(step: _Step, which: Acquisition) -> Refusal | None:
     return refusal or same_campaign(await step.ports.campaign(step.begun), step.begun)
 
 
-async def _leaf(step: _Step, plan: LeafPlan, valid: Valid) -> Leaf | Refusal:
-    """The leaf under the frozen name: made now, or found and compared."""
+async def _leaf(step: _Step, plan: LeafPlan, valid: Valid, which: Acquisition) -> Leaf | Refusal:
+    """The leaf under the frozen name: made now, or found and compared.  Only one that may be admitted is bound."""
     tree: JsonObject | None
     try:
         body = plan.tree(device=valid.device, node=valid.node)
@@ -173,7 +173,7 @@ async def _leaf(step: _Step, plan: LeafPlan, valid: Valid) -> Leaf | Refusal:
     leaf = leaf_of(tree)
     if leaf.deleting:
         return Refusal(Reason.CHILD_CONFLICT, f"leaf {plan.name} is being deleted")
-    return leaf
+    return _admitted_before(leaf, which) or leaf
 
 
 async def put_before_worker(ports: Ports, plan: LeafPlan, leaf_uid: str, which: Acquisition) -> Admitted | Refusal:
@@ -186,12 +186,20 @@ async def put_before_worker(ports: Ports, plan: LeafPlan, leaf_uid: str, which: 
             return Refusal(Reason.CHILD_CONFLICT, f"leaf {plan.name} is another object now")
         if _is_live(leaf) and acquisition_from(leaf) == which:
             return Admitted(plan.name, leaf_uid, which)
-        if leaf.admission is not None and not is_rearmed_by(leaf, which):
-            return Refusal(Reason.CHILD_CONFLICT, f"leaf {plan.name} was admitted before: {leaf.admission.state}")
+        refusal = _admitted_before(leaf, which)
+        if refusal is not None:
+            return refusal
         await _put(ports, plan, tree, which)
         return Admitted(plan.name, leaf_uid, which)
 
     return await swapped(ports.client, one_round)
+
+
+def _admitted_before(leaf: Leaf, which: Acquisition) -> Refusal | None:
+    """None for a leaf without an admission, with that of this acquisition, or that comes back in a new epoch."""
+    if leaf.admission is None or (_is_live(leaf) and acquisition_from(leaf) == which) or is_rearmed_by(leaf, which):
+        return None
+    return Refusal(Reason.CHILD_CONFLICT, f"leaf {leaf.name} was admitted before: {leaf.admission.state}")
 
 
 def is_rearmed_by(leaf: Leaf, which: Acquisition) -> bool:
