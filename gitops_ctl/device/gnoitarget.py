@@ -26,6 +26,8 @@ TLS_PORT: Final = 9339
 PLAINTEXT_PORT: Final = 50052
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 
+_CARRIED = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+
 
 @dataclass(frozen=True, slots=True)
 class TlsMaterial:
@@ -61,6 +63,9 @@ class GnoiTarget:
         # gRPC reads `unix:…` and other schemes out of an address.
         if not _HOST.fullmatch(self.address) and ":" not in _ip(self.address):
             raise Refused(f"{self.address!r} is no address of a device", code=ErrorCode.GNOI_MATERIAL_INVALID)
+        # The library would refuse these in an error that quotes them.
+        if any(not _CARRIED.fullmatch(value) for _, value in self.metadata):
+            raise _invalid("username or password has blanks around it or characters that no gRPC metadata can carry")
 
     def __str__(self) -> str:
         host = f"[{self.address}]" if ":" in self.address else self.address

@@ -97,3 +97,12 @@ def test_no_login_goes_without_tls_or_without_a_password(pki: GnoiPki) -> None:
     assert GnoiTarget("192.0.2.1", 1, login=Login("network-author", "word")).metadata == ()
     by_key = Login("network-author", private_key="…")
     assert GnoiTarget("192.0.2.1", 1, tls=TlsMaterial(pki.ca), login=by_key).metadata == ()
+
+
+@pytest.mark.parametrize("value", ["pässword", "two\nlines", " blank", "blank ", "nul\x00"], ids=ascii)
+def test_a_login_that_metadata_cannot_carry_is_refused_without_being_shown(value: str, pki: GnoiPki) -> None:
+    for login in (Login("network-author", value), Login(value, "word")):
+        with pytest.raises(Refused, match="username or password") as caught:
+            GnoiTarget("192.0.2.1", 1, tls=TlsMaterial(pki.ca), login=login)
+        assert value.strip() not in str(caught.value).replace("blanks", "")
+    assert GnoiTarget("192.0.2.1", 1, tls=TlsMaterial(pki.ca), login=Login("a", "b c~!")).metadata
