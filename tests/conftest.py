@@ -7,7 +7,12 @@ from tests.support.gitea import gitea, gitea_unsigned
 from tests.support.kueue import kueue, kueue_manager
 from tests.support.nfd import nfd
 from tests.support.topology_plane import peer_plane
-from tests.support.whole_run import pytest_collection_modifyitems, pytest_runtest_protocol, pytest_sessionfinish
+from tests.support.whole_run import (
+    pytest_collection_modifyitems,
+    pytest_runtest_protocol,
+    pytest_sessionfinish,
+    pytest_xdist_make_scheduler,
+)
 
 __all__ = [
     "audit_log",
@@ -25,6 +30,7 @@ __all__ = [
     "pytest_configure",
     "pytest_runtest_protocol",
     "pytest_sessionfinish",
+    "pytest_xdist_make_scheduler",
 ]
 
 # How long an example takes says something about the machine, not about the law.

@@ -70,13 +70,21 @@ class _Count:
 class EventRecorder:
     """One per process.  `counts` has emitted, repeated, dropped and failed."""
 
-    def __init__(self, client: KubeClient, *, instance: str, controller: str = CONTROLLER) -> None:
-        """`instance` names this process, for example its pod."""
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        instance: str,
+        controller: str = CONTROLLER,
+        require: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`instance` names this process, for example its pod; `require` raises when it may not write any more (H13)."""
         self.counts: Counter[str] = Counter()
         self._client = client
         self._clock: Clock = client.clock
         self._controller = controller
         self._instance = instance
+        self._require = require
         self._suffix = digest_bytes(instance.encode())[7:13]
         self._number = 0
         self._bucket = TokenBucket(rate=RATE, burst=BURST)
@@ -135,6 +143,7 @@ class EventRecorder:
         while self._waiting:
             item = self._waiting.popleft()
             try:
+                self._require()
                 if isinstance(item, _Create):
                     await self._client.create(item.path, item.body)
                 else:

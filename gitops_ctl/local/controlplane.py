@@ -9,7 +9,7 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -28,6 +28,9 @@ from gitops_ctl.local.supervise import Exit, Family, ProcessSpec
 _START_ATTEMPTS = 5
 _PROBE_INTERVAL_S = 0.1
 _PORT_TAKEN = "address already in use"
+
+_FEWER_COLLECTIONS = {"GOGC": "400", "GOMEMLIMIT": "1500MiB"}
+"""Its heap is small beside the memory of a machine: a sixth less CPU for some hundred MiB, and never past the limit by choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +250,8 @@ class ControlPlane:
             "endpoint-reconciler-type": "none",
             "event-ttl": self._options.event_ttl,
         }
-        return self._spec("kube-apiserver", self._binaries.kube_apiserver, flags | self._audit_flags())
+        spec = self._spec("kube-apiserver", self._binaries.kube_apiserver, flags | self._audit_flags())
+        return replace(spec, environment=_FEWER_COLLECTIONS)
 
     def _audit_flags(self) -> dict[str, object]:
         if not self._options.audit:

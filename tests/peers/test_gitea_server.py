@@ -101,8 +101,8 @@ def test_it_ends_when_its_parent_is_killed(gitea_program, tmp_path):
     finally:
         parent.kill()
         parent.communicate()
-    until(lambda: processes_of(str(tmp_path)) == [], what="Gitea is gone")
-    assert not is_running(pid)
+    until(lambda: not is_running(pid), what="Gitea is gone")
+    assert processes_of(str(tmp_path)) == []
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from gitops_ctl.kube.transport import KubeClient
 from tests.doubles.apiserver import ApiServer, FakeApiServer
 from tests.support.forge_run import run_with
 from tests.support.gitea import GiteaHandle, GiteaRepo
-from tests.support.proposal_room import PROPOSER, TIMING, Desk
+from tests.support.proposal_room import PROPOSER, TIMING, Desk, ready_of
 from tests.support.sync_cluster import install_crds, until
 
 FILE = "values.yaml"
@@ -84,7 +84,7 @@ class GiteaDesk(Desk):
         async def has() -> Any:
             self.wake()
             tree = await self.get()
-            return tree if (await self.ready()).get("reason") == reason else None
+            return tree if ready_of(tree).get("reason") == reason else None
 
         found: Any = await until(has, what=f"{reason}; it is {await self.ready()}")
         return found

@@ -37,6 +37,12 @@ PROPOSER = {
 }
 
 
+def ready_of(tree: Any) -> Mapping[str, Any]:
+    """The condition Ready of an object; empty when it has none, or is not there."""
+    conditions = (tree or {}).get("status", {}).get("conditions", [])
+    return next((item for item in conditions if item["type"] == "Ready"), {})
+
+
 @dataclass
 class Desk:
     """What a tenant and its people do through the API server, and the room that carries out the tenant's Proposals."""
@@ -108,16 +114,14 @@ class Desk:
         return await self.admin.find(self.path("proposals", name))
 
     async def ready(self, name: str = "site-1-cni") -> Mapping[str, Any]:
-        tree = await self.get(name) or {}
-        conditions = tree.get("status", {}).get("conditions", [])
-        return next((item for item in conditions if item["type"] == "Ready"), {})
+        return ready_of(await self.get(name))
 
     async def until_reason(self, reason: str, *, name: str = "site-1-cni") -> Any:
         """The object once Ready has that reason."""
 
         async def has() -> Any:
-            found = await self.ready(name)
-            return await self.get(name) if found.get("reason") == reason else None
+            tree = await self.get(name)
+            return tree if ready_of(tree).get("reason") == reason else None
 
         async def shown() -> str:
             return str(await self.ready(name))

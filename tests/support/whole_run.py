@@ -1,6 +1,7 @@
 """Rules for a whole test run: what needs no real component first, nothing skipped, and a build is waited for outside of test time.
 
 A file stays on one worker (`--dist loadfile`): what it sets up is set up once, and its fixed names on a shared server are used once.
+Files whose tests take turns on one control plane share a worker, too, so that nobody stands in line while others could run.
 
 The components may still be built while the fast tests run (`make test`).  The first test that needs them waits here, where the time limit
 of a test does not count, and shows what is being built.
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.local.binaries import find_binaries
@@ -25,8 +27,14 @@ from gitops_ctl.local.progress import LineProgress
 from tools.peers.kueue_manager import find_kueue_manager
 
 NEEDS_COMPONENTS = ("cluster", "contract", "peers", "e2e")
-TURNS = frozenset({"target_world", "managed"})
-"""Fixtures that one test at a time may have, whichever worker it runs on."""
+TURNS = {
+    "target_world": "tests/cluster/test_switch_executor_with_worker.py tests/cluster/test_switch_worker_acts.py "
+    "tests/cluster/test_switch_worker_observes.py",
+    "managed": "tests/cluster/test_promise_05_sockets.py tests/cluster/test_promise_09_secrets_stay_secret.py "
+    "tests/cluster/test_rbac_manager.py tests/cluster/test_rbac_process.py",
+}
+"""Fixtures that one test at a time may have, whichever worker it runs on, and the files that ask for them."""
+_TURN_OF = {file: name for name, files in TURNS.items() for file in files.split()}
 _awaited = pytest.StashKey[set[str]]()
 
 
@@ -72,8 +80,30 @@ def place(item: pytest.Item) -> int:
 
 
 def takes_turns(item: pytest.Item) -> bool:
-    """Whether a test waits for its turn on a shared control plane."""
-    return not TURNS.isdisjoint(getattr(item, "fixturenames", ()))
+    """Whether a test waits for its turn on a shared control plane.
+
+    Raises:
+        pytest.UsageError: its file is not listed for that control plane.
+    """
+    file = item.nodeid.partition("::")[0]
+    asked = [name for name in TURNS if name in getattr(item, "fixturenames", ())]
+    if asked and _TURN_OF.get(file) not in asked:
+        raise pytest.UsageError(f"{file} asks for {asked[0]}: list it in TURNS of tests/support/whole_run.py")
+    return bool(asked)
+
+
+class ByFileOrTurn(LoadFileScheduling):
+    """One worker for each file, and one for all files that take turns with each other."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return _TURN_OF.get(file, file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Of `--dist loadfile`; any other is that of xdist."""
+    return ByFileOrTurn(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

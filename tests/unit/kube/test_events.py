@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gitops_ctl.kube.events import EventRecorder
+from gitops_ctl.kube.lease import LeadershipLost
 from gitops_ctl.kube.transport import KubeClient
 from tests.support.kube_clock import JumpingClock
 from tests.support.kube_server import KubeServer, lose_reply, reply, status_object
@@ -166,3 +167,23 @@ async def test_the_memory_of_what_was_said_is_bounded(events: EventRecorder, clo
         say(events, an_object(f"o{number}"))
     assert events.counts["emitted"] + events.counts["dropped"] == 3000
     assert events.remembered <= 1000
+
+
+async def test_H13_a_process_that_leads_no_more_sends_no_event_of_before(
+    server: KubeServer, clock: JumpingClock
+) -> None:
+    leads = True
+
+    def require() -> None:
+        if not leads:
+            raise LeadershipLost("another replica may lead now")
+
+    async with KubeClient(server.config(), component="test", clock=clock) as client:
+        events = EventRecorder(client, instance="manager-0", require=require)
+        say(events)
+        await events.flush()
+        say(events, an_object("later"))
+        leads = False
+        await events.flush()
+    assert [seen.path for seen in server.requests] == [PATH]
+    assert events.counts["failed"] == 1
