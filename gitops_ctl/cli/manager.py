@@ -177,7 +177,7 @@ async def run_manager(settings: Settings) -> int:
         leader = Leader(
             client, namespace=settings.namespace, name=LEASE_NAME, identity=settings.identity, timing=settings.lease
         )
-        events = EventRecorder(client, instance=settings.identity)
+        events = EventRecorder(client, instance=settings.identity, require=leader.require)
         metrics = Metrics(requests=lambda: client.calls)
         transport = ChildTransport(keeps_spare=True)
         rooms = make_rooms(
