@@ -32,13 +32,21 @@ class NetconfDevice:
     """One switch with its sshd.  The port and the host key stay over a restart."""
 
     def __init__(
-        self, folder: Path, *, serial: str = "FOC1234", host_key: SshKey | None = None, user_key: SshKey | None = None
+        self,
+        folder: Path,
+        *,
+        serial: str = "FOC1234",
+        host_key: SshKey | None = None,
+        user_key: SshKey | None = None,
+        state_file: Path | None = None,
     ) -> None:
+        """`state_file` is that of a switch whose gNOI side is there already."""
         folder.mkdir(parents=True, exist_ok=True)
         self.host_key = host_key or SshKey.generate(folder, name="host")
         self.user_key = user_key or SshKey.generate(folder, name="user")
-        self.file = DeviceFile(folder / "device.json")
-        self.file.create(new_device(serial))
+        self.file = DeviceFile(state_file or folder / "device.json")
+        if state_file is None:
+            self.file.create(new_device(serial))
         self.name = serial
         (self.port,) = pick_ports(1)
         self._folder = folder
