@@ -339,6 +339,10 @@ def _fleet(facts: Facts, campaign: CampaignState, record: PolicyRecord) -> Fleet
     own = member_of(facts.device, facts.node, record.policy, facts.now, freshness_s=campaign.freshness_s)
     if isinstance(own, HealthProblem):
         return Refusal(Reason.TARGET_CHANGED, own.message, check=own.reason)
+    if own.unavailable:
+        in_maintenance = facts.device.session is not None and facts.device.session.is_maintenance
+        text = "is in maintenance" if in_maintenance else "is not proven to be healthy, or that proof is old"
+        return Refusal(Reason.TARGET_UNAVAILABLE, f"{facts.device.name} {text}")
     return merged(_with_own(facts.fleet.members, own))
 
 

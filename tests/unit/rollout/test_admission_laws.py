@@ -42,7 +42,9 @@ class Walk:
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.world = AdmissionWorld(len(DEVICES), policy={"globalMaxUnavailable": LIMIT, "globalMaxConcurrentTransfers": LIMIT})
+        self.world = AdmissionWorld(
+            len(DEVICES), policy={"globalMaxUnavailable": LIMIT, "globalMaxConcurrentTransfers": LIMIT}
+        )
         other: Any = rollout()
         other["metadata"] |= {"name": "winter", "uid": "winter-uid"}
         self.world.publish(other)

@@ -135,10 +135,15 @@ def _work(world: AdmissionWorld) -> None:
 
 
 def _maintain(world: AdmissionWorld) -> None:
+    session = {"phase": "Acknowledged", "sessionToken": "0123456789abcdef", "deviceUID": "edge-1-uid"}
+    world.change(DEVICES, "edge-1", "status", "maintenanceSession", to=session)
+
+
+def _sicken(world: AdmissionWorld) -> None:
     world.change(DEVICES, "edge-1", "status", "phase", to="Provisioning")
 
 
-CHANGES = (_pause, _leaf_paused, _revoke, _release, _tighten, _work, _maintain)
+CHANGES = (_pause, _leaf_paused, _revoke, _release, _tighten, _work, _maintain, _sicken)
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))

@@ -200,6 +200,26 @@ async def test_a_result_that_breaks_a_rule_of_the_document_is_not_written(bench:
     assert bench.text == before
 
 
+@pytest.mark.parametrize("count", [257, 256], ids=["too many", "too large"])
+async def test_the_absolute_limits_hold_for_everybody(bench: LedgerBench, count: int) -> None:
+    """256 records, and 262144 bytes; the long names make the smaller number too large."""
+    domains = tuple((f"example.net/{number:02}-{'k' * 60}", "v" * 63) for number in range(16 if count == 256 else 1))
+    records = [
+        a_record(f"edge-{n}", physical_id=f"c-{n}", node_uid=f"n-{n}", domains=domains, child_name=f"leaf-{n}")
+        for n in range(count)
+    ]
+    before = bench.text
+    async with bench.client() as client:
+
+        async def fill(ledger: Ledger) -> Ledger | Refusal:
+            return dataclasses.replace(ledger, reservations=tuple(sorted(records, key=lambda one: one.id)))
+
+        with pytest.raises(Refused, match="256 are allowed" if count == 257 else "262144 are allowed"):
+            await bench.store(client).update(fill)
+
+    assert bench.text == before
+
+
 async def test_a_tightened_size_limit_of_the_policy_never_stops_a_release(bench: LedgerBench) -> None:
     """The limit of the policy is a rule of Reserve alone; what leaves the ledger only meets the absolute one."""
     policy = a_policy(max_ledger_bytes=4096, max_reservations=1)
