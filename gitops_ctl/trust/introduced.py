@@ -64,7 +64,7 @@ def provenance_of(
         commit=commit,
         previous=None if previous is None else (previous[0], previous[1].objects),
     )
-    return Provenance(builder.fields, objects, builder.void)
+    return Provenance(builder.fields, objects, builder.void, frozenset(builder.lost))
 
 
 def _policy_at(store: ObjectStore, commit: str, *, request: RangeRequest, cache: VerdictCache) -> TrustPolicy | None:
@@ -83,6 +83,7 @@ class _Builder:
     ) -> None:
         self.fields: dict[tuple[ObjectId, str], Introduced] = {}
         self.void: dict[tuple[ObjectId, str], str] = {}
+        self.lost: set[tuple[ObjectId, str]] = set()
         self._store = store
         self._judge = judge
         self._lines = lines
@@ -113,6 +114,7 @@ class _Builder:
         change = Change(path, verb, document.gvk.group_kind, document.id, (pointer,), "")
         person = self._judge.introducer(origin, near=line, change=change)
         if not person:
+            self.lost.add((document.id, pointer))
             return f"the signature of {origin}, which introduced it, no longer counts"
         known = self._judge.policies.at(line.first_parent).people.get(person)
         return Introduced(

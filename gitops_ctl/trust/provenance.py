@@ -42,11 +42,13 @@ class Provenance:
         fields: (object, JSON pointer) of authorising fields, and of what they authorise, to who introduced the value.
         objects: object to the commit that last changed it.
         void: (object, JSON pointer) of values that stand in Git and authorise nothing, to the reason; not in `fields`.
+        lost: those of `void` whose introducer signed with a key, or in a commit, that no longer counts.
     """
 
     fields: Mapping[tuple[ObjectId, str], Introduced] = field(default_factory=dict)
     objects: Mapping[ObjectId, str] = field(default_factory=dict)
     void: Mapping[tuple[ObjectId, str], str] = field(default_factory=dict)
+    lost: frozenset[tuple[ObjectId, str]] = frozenset()
 
     def of(self, identity: ObjectId, pointer: str) -> Introduced | None:
         """Who introduced the present value at a JSON pointer of an object; None when it authorises nothing."""

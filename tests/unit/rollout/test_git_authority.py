@@ -1,0 +1,80 @@
+"""What Git has of a rollout's blocks, and what follows from it for the cluster."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gitops_ctl.core.ids import NamespacedName
+from gitops_ctl.documents.loader import load
+from gitops_ctl.rollout.approval import ApprovalState, judge_approval
+from gitops_ctl.rollout.gitauthority import APPROVAL, CONTROL, block_of
+from gitops_ctl.trust.declared import Declared
+from gitops_ctl.trust.provenance import AcceptedRevision, Provenance
+from tests.support.rollout_authority import by
+
+HASH = f"sha256:{'a' * 64}"
+TREE = {
+    "apiVersion": "ops.cisco.vk/v1alpha1",
+    "kind": "IOSXESoftwareRollout",
+    "metadata": {"name": "spring", "namespace": "prod"},
+    "spec": {"approval": {"planHash": HASH}, "control": {"revision": 1, "pause": True}},
+}
+LIVE = {"spec": TREE["spec"], "status": {"frozenPlan": {"hash": HASH}}}
+
+
+def declared(**provenance: Any) -> Declared:
+    """The document of the accepted revision; `provenance` is by pointer."""
+    loaded = load(yaml.safe_dump(TREE).encode(), file="rollouts/spring.yaml")
+    (document,) = loaded.documents
+    fields = {(document.id, pointer): who for pointer, who in provenance.get("fields", {}).items()}
+    void = {(document.id, pointer): why for pointer, why in provenance.get("void", {}).items()}
+    lost = frozenset((document.id, pointer) for pointer in provenance.get("lost", ()))
+    revision = AcceptedRevision(
+        source=NamespacedName("flux", "network"),
+        uid="source-uid",
+        url="https://git.example.net/network",
+        ref="refs/heads/main",
+        commit="c0ffee" * 6,
+        tree="",
+        store_path=Path("store"),
+        provenance=Provenance(fields=fields, void=void, lost=lost),
+        generation=1,
+        trusted=True,
+        effects_allowed=True,
+    )
+    return Declared(document, revision)
+
+
+def test_a_block_has_its_value_and_who_introduced_it() -> None:
+    found = declared(fields={"/spec/approval": by("approve")})
+    approval, control = block_of(found, APPROVAL), block_of(found, CONTROL)
+    assert approval.declared == {"planHash": HASH}
+    assert approval.introduced == by("approve")
+    assert (control.declared, control.introduced) == ({"revision": 1, "pause": True}, None)
+    assert judge_approval(LIVE, approval).state is ApprovalState.APPROVED
+
+
+def test_without_a_document_it_is_said_why_and_nothing_is_proven() -> None:
+    block = block_of(Declared(why="no Sync applied this IOSXESoftwareRollout"), APPROVAL)
+    assert block.known
+    found = judge_approval(LIVE, block)
+    assert (found.state, found.reason) == (ApprovalState.REQUIRED, "NotFromGit")
+    assert found.message.endswith("no Sync applied this IOSXESoftwareRollout")
+
+
+def test_before_anybody_looked_nothing_is_known() -> None:
+    assert not block_of(Declared(), APPROVAL).known
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["since a new root", "a revoked key"])
+def test_only_a_revocation_ends_what_was_taken_up(lost: bool) -> None:
+    pointers = ("/spec/approval",)
+    found = declared(void={"/spec/approval": "it authorises nothing any more"}, lost=pointers if lost else ())
+    block = block_of(found, APPROVAL)
+    assert block.revoked is lost
+    taken = {"planHash": HASH, "valid": True, "reason": "ExactPlanApproved", "person": "change-approver"}
+    live = {**LIVE, "status": {**LIVE["status"], "approval": taken}}
+    expected = ApprovalState.REQUIRED if lost else ApprovalState.APPROVED
+    assert judge_approval(live, block).state is expected
