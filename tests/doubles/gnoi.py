@@ -217,7 +217,8 @@ class DirectSession:
         if not self._device.read()["provisioned"]:
             raise GnoiNotProvisioned(f"{method}: the device is not provisioned for gNOI", subject=self._name)
         fault = self._device.take_fault("gnoi", method)
-        if fault is not None and fault.get("code") == "UNIMPLEMENTED":
+        is_missing = self._device.read()["gnoi"]["quirks"] and method != "Verify"
+        if is_missing or (fault is not None and fault.get("code") == "UNIMPLEMENTED"):
             raise GnoiUnsupported(f"{method}: the device does not offer this call", subject=self._name)
         if (fault is not None and fault["kind"] != "delay") or _is_down(self._device):
             raise GnoiUnavailable(f"{method}: the device does not answer", subject=self._name)

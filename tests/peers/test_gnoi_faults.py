@@ -8,6 +8,7 @@ import pytest
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.device.channel import GnoiUnavailable
 from gitops_ctl.device.gnoi import gnoi_session
+from gitops_ctl.device.gnoianswers import GnoiUnsupported
 from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown, matches_target
 from tests.support.gnoi_fixtures import pki
 from tests.support.gnoi_images import FileContent, order_of, terms
@@ -297,6 +298,23 @@ async def test_a_version_that_nobody_commits_is_left_when_the_timer_ends(
         timer = switch.device["autoAbort"]
         switch.set(autoAbort={**timer, "deadline": timer["deadline"] - 7200})
         await until_it_runs(switch, OLD, fail_message="the auto-abort timer ended before a commit")
+
+
+async def test_a_known_implementation_with_its_quirks_is_upgraded(
+    tmp_path: Path, pki: GnoiPki, package: Package
+) -> None:
+    async with a_switch(tmp_path, pki, quirks=True, ignoreNoReboot=True, rebootS=0.0) as switch:
+        switch.set(operation={"kind": "add", "by": "somebody else", "startedAt": 1})
+        refused = await install(switch, package)
+        assert isinstance(refused, Refused)
+        assert refused.kind == "INSTALL_IN_PROGRESS"
+        switch.set(operation=None, gnoi={"counted": []})
+        assert await install(switch, package) == Accepted(NEW, package.size)
+        assert await activate(switch, NEW, no_reboot=True) == Accepted()
+        await until_it_runs(switch, NEW)
+        async with gnoi_session(switch.target, clock=CLOCK) as session:
+            with pytest.raises(GnoiUnsupported):
+                await session.reboot_status()
 
 
 async def test_a_cut_connection_is_no_device_that_is_down_for_the_next_session(tmp_path: Path, pki: GnoiPki) -> None:

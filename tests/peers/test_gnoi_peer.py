@@ -107,6 +107,12 @@ async def test_what_the_text_does_not_allow_is_an_invalid_argument_and_changes_n
         assert [each["version"] for each in switch.device["packages"]] == [OLD]
 
 
+async def test_with_its_quirks_a_wrong_order_is_unknown(tmp_path: Path) -> None:
+    async with a_switch(tmp_path, None, quirks=True) as switch:
+        assert (await talk(switch, END))[1] is grpc.StatusCode.UNKNOWN
+        assert (await talk(switch, ask(), "wait", "close"))[1] is grpc.StatusCode.UNKNOWN
+
+
 async def test_an_empty_version_forces_a_transfer_and_never_of_what_runs(tmp_path: Path, package: Package) -> None:
     running = write_package(tmp_path / "running.bin", OLD)
     async with a_switch(tmp_path, None) as switch:

@@ -59,7 +59,7 @@ class OsService(os_pb2_grpc.OSServicer):
         await self._faults.at("Install", context)
         first = await context.read()
         if first is grpc.aio.EOF or first.WhichOneof("request") != "transfer_request":
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the first message is no transfer_request")
+            await _invalid(context, self._file, "the first message is no transfer_request")
         await _Install(first.transfer_request, context, file=self._file, faults=self._faults).run()
 
 
@@ -84,6 +84,8 @@ class _Install:
                 await self._go_on()
         except RefusedError as refused:
             await self._refuse(refused.kind, refused.detail)
+            if refused.kind == "INSTALL_IN_PROGRESS" and self._file.read()["gnoi"]["quirks"]:
+                await self._context.abort(grpc.StatusCode.UNKNOWN, "install in progress")
         finally:
             if self._owns_operation:
                 with self._file.change() as device:
@@ -118,7 +120,7 @@ class _Install:
         # A client that does not wait for `transfer_ready` shows meanwhile.
         await asyncio.wait({reading}, timeout=self._file.read()["gnoi"]["readyAfterS"])
         if reading.done():
-            await self._invalid("content came before transfer_ready")
+            await _invalid(self._context, self._file, "content came before transfer_ready")
         await self._answer(transfer_ready=os_pb2.TransferReady())
         if not await self._receive(reading):
             return
@@ -144,7 +146,7 @@ class _Install:
             if kind == "transfer_end":
                 return True
             if kind != "transfer_content":
-                await self._invalid(f"{kind or 'the end of the stream'} came before transfer_end")
+                await _invalid(self._context, self._file, f"{kind or 'the end of the stream'} came before transfer_end")
             self._received.feed(message.transfer_content)
             if fault is not None and self._received.size >= fault.get("at", 0):
                 taken, fault = fault, None
@@ -201,15 +203,19 @@ class _Install:
                 raise ValueError(f"no fault is called {unknown}")
         return True
 
-    async def _invalid(self, message: str) -> None:
-        await self._context.abort(grpc.StatusCode.INVALID_ARGUMENT, message)
-
     async def _refuse(self, kind: str, detail: str) -> None:
         error = os_pb2.InstallError(type=os_pb2.InstallError.Type.Value(kind), detail=detail)
         await self._answer(install_error=error)
 
     async def _answer(self, **members: Any) -> None:
         await self._context.write(os_pb2.InstallResponse(**members))
+
+
+async def _invalid(context: Any, file: DeviceFile, message: str) -> None:
+    """End a stream whose order is wrong."""
+    if file.read()["gnoi"]["quirks"]:
+        await context.abort(grpc.StatusCode.UNKNOWN, "EOF")
+    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, message)
 
 
 def _verified_standby(device: dict[str, Any]) -> os_pb2.VerifyStandby:

@@ -16,6 +16,7 @@ SETTINGS: dict[str, Any] = {
     "bootFails": "message",  # and whether the switch says so after it came back with the old one: message, silent
     "rebootS": 0.2,
     "ignoreNoReboot": False,
+    "quirks": False,  # of a public implementation: UNKNOWN for wrong orders and on top of INSTALL_IN_PROGRESS, no service System
     "clockOffsetS": 0.0,
     "inactiveS": 0.0,  # RebootStatus does not know of a reboot for this long after it was accepted
     "readyAfterS": 0.01,

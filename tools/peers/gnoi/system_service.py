@@ -73,4 +73,6 @@ class SystemService(system_pb2_grpc.SystemServicer):
 
     async def _enter(self, method: str, context: Any) -> None:
         await self._guard.enter(method, context)
+        if self._file.read()["gnoi"]["quirks"]:
+            await context.abort(grpc.StatusCode.UNIMPLEMENTED, "unknown service gnoi.system.System")
         await self._faults.at(method, context)
