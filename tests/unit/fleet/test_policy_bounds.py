@@ -174,6 +174,11 @@ REFUSED = {
         "/disruptionProtections/0/name",
         "printable",
     ),
+    "a protection with a long name": (
+        {"disruptionProtections": [protection("a" * 63), protection("b" * 64)]},
+        "/disruptionProtections/1/name",
+        "1 to 63 printable",
+    ),
     "a group twice": ({"riskGroups": [group(), group()]}, "/riskGroups/1/name", "'path-1' is twice in riskGroups"),
     "a group with a bad name": ({"riskGroups": [group("Path")]}, "/riskGroups/0/name", "must be a DNS label"),
     "a group with a long name": ({"riskGroups": [group("p" * 64)]}, "/riskGroups/0/name", "must be a DNS label"),
