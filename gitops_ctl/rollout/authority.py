@@ -21,6 +21,7 @@ class Block:
         introduced: who introduced its present value; None when it authorises nothing.
         why: why it authorises nothing, in words.
         revoked: who introduced it has lost the key, or the commit, since.
+        halted: the accepted commit itself is refused now: what was taken up stands, and nothing new begins.
     """
 
     known: bool = True
@@ -28,6 +29,7 @@ class Block:
     introduced: Introduced | None = None
     why: str = ""
     revoked: bool = False
+    halted: bool = False
 
     def proves(self, live: JsonObject, *, verb: str, members: tuple[str, ...]) -> Introduced | None:
         """Who introduced the live block: somebody with that verb, and the members are the same in Git; None otherwise."""

@@ -230,6 +230,8 @@ class CampaignPass:
         if judgement.is_new:
             standing = Standing(Phase.EXECUTING, self._targets(), judgement.message, approved=True)
             return self._passed(standing, again=True)
+        if self._authority.approval.halted:
+            return self._paused("RevisionRefused", f"nothing new begins: {self._authority.approval.why}")
         if self._campaign.control.pause:
             return self._paused("", "a person paused the campaign; accepted work goes on")
         return await self._execute()

@@ -32,7 +32,7 @@ def block_of(found: Declared, member: str) -> Block:
     """One block below `spec`, with who introduced its value."""
     document, revision = found.document, found.revision
     if document is None or revision is None:
-        return Block(known=found.is_known, why=found.why)
+        return Block(known=found.is_known, why=found.why, halted=found.is_refused)
     pointer = f"/spec/{member}"
     return Block(
         declared=object_at(document.tree, "spec", member),

@@ -43,12 +43,14 @@ class Declared:
         revision: the accepted revision that declares it; None where nothing may be concluded from one.
         sync: the Sync that applies it.
         why: why there is no document; empty when there is one, or when nobody looked at the source yet.
+        is_refused: the accepted commit itself is refused now, for example because a key was revoked: nothing new may have effects.
     """
 
     document: Document | None = None
     revision: AcceptedRevision | None = None
     sync: JsonObject = field(default_factory=lambda: EMPTY)
     why: str = ""
+    is_refused: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -78,9 +80,11 @@ class DeclaredReader:
         sync = await self._client.find(f"{_API}/namespaces/{owner.namespace}/syncs/{owner.sync}") or EMPTY
         if why := await self._why_not_its(sync, owner, tree):
             return Declared(why=f"the Sync that its mark names {why}")
-        revision, why = self._revision(NamespacedName(owner.namespace, owner.source))
+        source = NamespacedName(owner.namespace, owner.source)
+        revision, why = self._revision(source)
         if revision is None:
-            return Declared(why=why)
+            known = self._revisions.get(source)
+            return Declared(why=why, is_refused=known is not None and known.trusted and not known.effects_allowed)
         try:
             document = await self._document(revision, sync, tree)
         except GitopsError as error:

@@ -13,6 +13,7 @@ from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.trust.declared import DeclaredReader
 from gitops_ctl.trust.provenance import AcceptedRevisions, Provenance
 from tests.doubles.apiserver.api import ApiServer
 from tests.doubles.apiserver.direct import direct_client
@@ -110,6 +111,16 @@ async def test_a_revision_without_effects_authorises_nothing(bench: Bench, chang
     found = await bench.reader.of(await bench.live())
     assert found.revision == ""
     assert why in found.why
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_refused_commit_is_told_apart_from_an_absent_one(bench: Bench, allowed: bool) -> None:
+    reader, tree = DeclaredReader(bench.client, revisions=bench.revisions, read=bench._read), await bench.live()
+    unknown = await reader.of(tree)
+    assert (unknown.is_known, unknown.is_refused) == (False, False)
+    bench.publish(effects_allowed=allowed)
+    found = await reader.of(tree)
+    assert (found.is_known, found.is_refused, found.document is None) == (True, not allowed, not allowed)
 
 
 async def test_a_source_that_nobody_looked_at_yet_has_no_reason(bench: Bench) -> None:

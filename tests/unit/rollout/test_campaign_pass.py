@@ -166,6 +166,16 @@ async def test_without_an_approval_nothing_is_admitted(campaign: Campaign) -> No
     assert campaign.phases()["edge-1"] == "Admitted"
 
 
+async def test_while_the_accepted_commit_is_refused_nothing_new_begins(campaign: Campaign) -> None:
+    campaign.approval = Block(why="the accepted commit itself is refused now", halted=True)
+    await campaign.once()
+    assert campaign.condition("Ready") == ("False", "RevisionRefused")
+    assert campaign.world.ledger.reservations == ()
+    campaign.approval = Block()
+    await campaign.once()
+    assert campaign.phases()["edge-1"] == "Admitted"
+
+
 async def test_an_approval_of_another_plan_fails_the_campaign(campaign: Campaign) -> None:
     campaign.world.change(ROLLOUTS, "spring", "status", "approval", to=None)
     other = {"planHash": f"sha256:{'0' * 64}"}

@@ -64,6 +64,15 @@ def test_without_a_document_it_is_said_why_and_nothing_is_proven() -> None:
     assert found.message.endswith("no Sync applied this IOSXESoftwareRollout")
 
 
+def test_a_refused_commit_halts_and_ends_nothing() -> None:
+    block = block_of(Declared(why="the accepted commit itself is refused now", is_refused=True), APPROVAL)
+    assert block.halted
+    taken = {"planHash": HASH, "valid": True, "reason": "ExactPlanApproved", "person": "change-approver"}
+    assert (
+        judge_approval({**LIVE, "status": {**LIVE["status"], "approval": taken}}, block).state is ApprovalState.APPROVED
+    )
+
+
 def test_before_anybody_looked_nothing_is_known() -> None:
     assert not block_of(Declared(), APPROVAL).known
 
