@@ -161,6 +161,14 @@ async def test_field_selectors_know_the_name_and_no_other_field(api: Api, maps: 
     assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
 
 
+async def test_pods_and_only_pods_are_chosen_by_their_node(api: Api, place: str, maps: str) -> None:
+    nobody = await api.get(f"{place}/pods", fieldSelector="spec.nodeName=no-such-node")
+    assert (nobody.status, nobody.body["items"]) == (200, [])
+    for path, field in ((maps, "spec.nodeName"), (f"{place}/pods", "spec.nothing")):
+        reply = await api.get(path, fieldSelector=f"{field}=a")
+        assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
+
+
 async def test_a_list_over_all_namespaces_is_ordered_by_namespace(api: Api, maps: str) -> None:
     await some(api, maps, "z", "a")
     reply = await api.get("/api/v1/configmaps", labelSelector="mine=yes")

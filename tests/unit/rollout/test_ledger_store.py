@@ -147,9 +147,11 @@ async def test_another_object_under_the_name_is_never_written(bench: LedgerBench
         await client.delete(f"{PATH}/{LEDGER}")
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": LEDGER}, "data": {"ledger.json": "{}"}}
         await client.create(PATH, body)
-        with pytest.raises(LedgerIdentity, match="bound is"):
+        with pytest.raises(LedgerIdentity, match="bound is") as found:
             await bench.store(client).update(reserving())
 
+    assert found.value.code.label == "GC2140"
+    assert found.value.subject == f"ConfigMap topology-system/{LEDGER}"
     assert bench.text == "{}"
 
 

@@ -119,7 +119,7 @@ async def test_a_retired_device_gives_back_what_it_held_and_is_marked_first(worl
 
 
 @pytest.mark.parametrize("write", range(1, 6))
-@pytest.mark.parametrize("fault", ["crash after", "lost after", "conflict"])
+@pytest.mark.parametrize("fault", ["crash after", "conflict"])
 async def test_a_recovery_that_breaks_off_is_ended_by_the_next_pass(
     world: AdmissionWorld, write: int, fault: str
 ) -> None:
