@@ -6,11 +6,11 @@ namespaces of devices only.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gitops_ctl.api.watched import without_managers
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
-from gitops_ctl.core.jsonvalue import JsonObject, list_at, object_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.identity import device_key
 from gitops_ctl.kube.cache import Change
@@ -19,8 +19,18 @@ from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.topology.evidence_plan import Campaign, campaign_of
 from gitops_ctl.topology.identity_plan import Claim
-from gitops_ctl.topology.maintenance_plan import has_open_claim
 from gitops_ctl.topology.options import Options
+from gitops_ctl.topology.seen import (
+    SeenDevice,
+    SeenLeaf,
+    SeenLease,
+    SeenNode,
+    Versions,
+    seen_device,
+    seen_leaf,
+    seen_lease,
+    seen_node,
+)
 from gitops_ctl.topology.workers_plan import ACCOUNT, DEPLOYMENT, OWNED
 
 DEVICE: Final = Resource(GroupVersionKind(names.GROUP, "v1alpha1", names.DEVICE_KIND), "ciscodevices", namespaced=True)
@@ -37,32 +47,9 @@ POD: Final = Resource(GroupVersionKind("", "v1", "Pod"), "pods", namespaced=True
 LEASE: Final = Resource(GroupVersionKind("coordination.k8s.io", "v1", "Lease"), "leases", namespaced=True)
 
 BY_CLAIM: Final = "claim"
-BY_NODE: Final = "node"
 BY_DEVICE: Final = "device"
+BY_SECRET: Final = "named secret"  # noqa: S105  an index
 _OWNED: Final = ",".join(f"{key}={value}" for key, value in OWNED.items())
-
-
-class SeenLeaf(NamedTuple):
-    """What is kept of a leaf: whose it is, and how far it is, so that a step of it wakes its device."""
-
-    device: NamespacedName
-    step: tuple[str, ...]
-    is_claimed: bool
-
-
-def seen_leaf(tree: JsonObject) -> SeenLeaf:
-    """Trim a leaf."""
-    annotations, status = object_at(tree, "metadata", "annotations"), object_at(tree, "status")
-    device = NamespacedName(text_at(annotations, names.DEVICE_NAMESPACE), text_at(annotations, names.DEVICE_NAME))
-    claims = status.get("managedMutationClaims")
-    step = (
-        text_at(status, "phase"),
-        text_at(status, "managerAdmission", "state"),
-        str(len(claims) if isinstance(claims, list) else 0),
-        str("managerRecovery" in status),
-        text_at(status, "completionTime"),
-    )
-    return SeenLeaf(device, step, has_open_claim(tree))
 
 
 class Caches:
@@ -77,13 +64,15 @@ class Caches:
             )
 
         self.policies = whole(CONFIG_MAP, f"{names.COMPONENT}={names.COMPONENT_POLICY}", options.namespace)
-        self.devices = whole(DEVICE)
-        self.devices.cache.add_index(BY_CLAIM, _claims)
-        self.nodes = whole(NODE, f"{names.NODE_TYPE}={names.TYPE_VIRTUAL}")
-        self.leases = whole(LEASE, names.LEASE_DEVICE)
-        self.leases.cache.add_index(
-            BY_DEVICE, lambda _key, tree: [text_at(tree, "metadata", "labels", names.LEASE_DEVICE)]
+        self.devices: Informer[SeenDevice] = Informer(client, DEVICE, trim=seen_device, timing=timing)
+        self.devices.cache.add_index(BY_CLAIM, lambda _key, device: _index_of(device.claim))
+        self.devices.cache.add_index(BY_SECRET, lambda key, device: [f"{key.namespace}/{n}" for n in device.secrets])
+        virtual = f"{names.NODE_TYPE}={names.TYPE_VIRTUAL}"
+        self.nodes: Informer[SeenNode] = Informer(client, NODE, trim=seen_node, selector=virtual, timing=timing)
+        self.leases: Informer[SeenLease] = Informer(
+            client, LEASE, trim=seen_lease, selector=names.LEASE_DEVICE, timing=timing
         )
+        self.leases.cache.add_index(BY_DEVICE, lambda _key, lease: [lease.key])
         self.pods = whole(POD, _OWNED)
         self.deployments = whole(DEPLOYMENT, _OWNED)
         self.accounts: Informer[None] = Informer(
@@ -107,14 +96,23 @@ class Caches:
         """Whether there is anything to do: devices and a policy, or devices that only go with our help."""
         if self.policies.cache:
             return bool(self.devices.cache)
-        return any(
-            names.DEVICE_FINALIZER in list_at(tree, "metadata", "finalizers") for _, tree in self.devices.cache.items()
-        )
+        return any(device.is_ours for _, device in self.devices.cache.items())
+
+    def device(self, key: NamespacedName) -> JsonObject | None:
+        """A device as it was seen last."""
+        found = self.devices.cache.get(key)
+        return found.tree() if found is not None else None
+
+    def node(self, name: str) -> JsonObject | None:
+        """A virtual Node as it was seen last."""
+        found = self.nodes.cache.get(NamespacedName("", name))
+        return found.tree() if found is not None else None
 
     @property
     def usable(self) -> bool:
         """Whether everything but Secrets is seen as a whole: only then may anything be concluded."""
-        return all(informer.usable for informer in (self.policies, self.devices, *self.inventory))
+        needed: tuple[Informer[Any], ...] = (self.policies, self.devices, *self.inventory)
+        return all(informer.usable for informer in needed)
 
     def secrets_of(self, namespace: str) -> Informer[str]:
         """The informer of a namespace's Secrets, made when it is asked for first: it keeps their resourceVersions."""
@@ -129,19 +127,20 @@ class Caches:
         informer = self.secrets.get(namespace)
         if informer is None or not informer.usable:
             return None
-        return {key.name: version for key, version in informer.cache.items()}
+        return Versions(namespace, informer.cache)
+
+    def users_of(self, secret: NamespacedName) -> Iterable[NamespacedName]:
+        """Keys of the devices that name a Secret."""
+        return self.devices.cache.by_index(BY_SECRET, str(secret))
 
     def rivals(self, claim: Claim) -> Iterable[Claim]:
         """Claims of the devices that want the same chassis or the same Node, its own among them."""
-        trees = (self.devices.cache.get(key) for key in self._keys(claim))
-        return [Claim.of(tree) for tree in trees if tree is not None]
+        found = (self.devices.cache.get(key) for key in self.rival_keys(claim))
+        return [device.claim for device in found if device is not None]
 
-    def _keys(self, claim: Claim) -> Iterable[NamespacedName]:
-        return {key for value in _index_of(claim) for key in self.devices.cache.by_index(BY_CLAIM, value)}
-
-    def rival_keys(self, device: JsonObject) -> Iterable[NamespacedName]:
+    def rival_keys(self, claim: Claim) -> Iterable[NamespacedName]:
         """Keys of the devices that want the same chassis or the same Node."""
-        return self._keys(Claim.of(device))
+        return {key for value in _index_of(claim) for key in self.devices.cache.by_index(BY_CLAIM, value)}
 
     def source_secrets(self, namespace: str) -> frozenset[str]:
         """Secrets that image sources of campaigns in the namespace name."""
@@ -161,15 +160,11 @@ class Caches:
         """Keys of the devices that want the Node of that name."""
         return self.devices.cache.by_index(BY_CLAIM, f"node {name}")
 
-    def leases_of(self, device: NamespacedName, *, purpose: str) -> list[JsonObject]:
+    def leases_of(self, device: NamespacedName, *, purpose: str) -> list[SeenLease]:
         """The device's Leases for a purpose, by name."""
         keys = sorted(self.leases.cache.by_index(BY_DEVICE, device_key(device.namespace, device.name)))
-        trees = (self.leases.cache.get(key) for key in keys)
-        return [
-            tree
-            for tree in trees
-            if tree is not None and text_at(tree, "metadata", "annotations", names.LEASE_PURPOSE) == purpose
-        ]
+        found = (self.leases.cache.get(key) for key in keys)
+        return [lease for lease in found if lease is not None and lease.purpose == purpose]
 
     def pods_of(self, namespace: str, labels: Mapping[str, object]) -> tuple[JsonObject, ...]:
         """Pods of a namespace with all of these labels."""
@@ -186,10 +181,6 @@ class Caches:
 
 def _version(tree: JsonObject) -> str:
     return text_at(tree, "metadata", "resourceVersion")
-
-
-def _claims(_key: NamespacedName, device: JsonObject) -> Iterable[str]:
-    return _index_of(Claim.of(device))
 
 
 def _index_of(claim: Claim) -> tuple[str, ...]:
@@ -210,8 +201,9 @@ class Sight:
         for informer in (caches.policies, caches.devices):
             informer.add_handler(self._stir)
 
-    def _stir(self, _change: Change[JsonObject]) -> None:
-        self._stirred.set()
+    def _stir(self, change: Change[Any]) -> None:
+        if change.kind != "modified":
+            self._stirred.set()
 
     async def run(self) -> None:
         """Start what is needed, until cancelled."""

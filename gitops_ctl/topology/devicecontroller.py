@@ -68,7 +68,7 @@ class DeviceController:
         Returns:
             Seconds until it has to be looked at again, None when only an event can change anything.
         """
-        device = self._ports.caches.devices.cache.get(key)
+        device = self._ports.caches.device(key)
         if device is None:
             self._written.forget(key)
             return None
@@ -144,7 +144,7 @@ class _Pass:
         client, device = self._ports.client, self._device
         name = node_name_of(device)
         # A Node that lost its label, or was never ours, is not in the cache.
-        node = self._ports.caches.nodes.cache.get(NamespacedName("", name)) or await client.find(NODE.path("", name))
+        node = self._ports.caches.node(name) or await client.find(NODE.path("", name))
         operation = operation_to_read(device, self._lease())
         leaf = await client.find(LEAF.path(operation.namespace, operation.name)) if operation is not None else None
         topology = self._judge(node)
@@ -194,7 +194,7 @@ class _Pass:
 
     def _lease(self) -> JsonObject | None:
         found = self._ports.caches.leases_of(self._key, purpose=names.LEASE_MUTATION)
-        return found[0] if found else None
+        return found[0].tree() if found else None
 
     def _maintenance(self, topology: Topology, leaf: JsonObject | None) -> MaintenanceStep:
         node = topology.node or {}
@@ -234,7 +234,7 @@ class _Pass:
     @property
     def _freshness_s(self) -> int:
         asked, policy_s = self._ports.caches.asked(), self._policy.health_freshness_s
-        return freshness_of(self._device, policy_s=policy_s, campaigns=asked)
+        return freshness_of(Claim.of(self._device), policy_s=policy_s, campaigns=asked)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from gitops_ctl.fleet import names
 from gitops_ctl.fleet.evidence import Expected, Rules, network_problem
 from gitops_ctl.fleet.health import DEFAULT_OBSERVATION_AGE_S, conditions_hash, freshness_limit
 from gitops_ctl.fleet.trees import moment_at
+from gitops_ctl.topology.identity_plan import Claim
 
 _ANY: Final = Rules()
 """No requirement of a plan: origin, time and form only."""
@@ -37,11 +38,9 @@ class Campaign:
     age_s: int
     secrets: frozenset[str] = frozenset()
 
-    def names(self, device: JsonObject) -> bool:
+    def names(self, claim: Claim) -> bool:
         """Whether the device is one of its targets, or may become one."""
-        if self.device_uids is None:
-            return text_at(device, "metadata", "namespace") == self.namespace
-        return text_at(device, "metadata", "uid") in self.device_uids
+        return claim.namespace == self.namespace if self.device_uids is None else claim.uid in self.device_uids
 
 
 def campaign_of(rollout: JsonObject) -> Campaign | None:
@@ -60,7 +59,7 @@ def campaign_of(rollout: JsonObject) -> Campaign | None:
     )
 
 
-def freshness_of(device: JsonObject, *, policy_s: int, campaigns: Iterable[Campaign]) -> int:
+def freshness_of(device: Claim, *, policy_s: int, campaigns: Iterable[Campaign]) -> int:
     """The smallest limit in force for a device, in seconds."""
     return min((freshness_limit(policy_s, one.age_s) for one in campaigns if one.names(device)), default=policy_s)
 

@@ -89,6 +89,7 @@ async def ensure(ports: Ports, policy: FleetPolicy, device: JsonObject, node: Js
 async def remove(ports: Ports, key: NamespacedName) -> None:
     """Delete the Leases of a device that goes."""
     for purpose in (names.LEASE_MUTATION, names.LEASE_NODE_HEARTBEAT):
-        for lease in ports.caches.leases_of(key, purpose=purpose):
+        for seen in ports.caches.leases_of(key, purpose=purpose):
+            lease = seen.tree()
             found = NamespacedName.of(lease)
             await ports.client.delete(LEASE.path(found.namespace, found.name), uid=text_at(lease, "metadata", "uid"))

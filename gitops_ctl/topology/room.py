@@ -6,16 +6,14 @@ evidence is due.  Nothing is written beside the leader of the reference (rollout
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
 from gitops_ctl.core.errors import BlockedError, GitopsError, TransientError
 from gitops_ctl.core.ids import NamespacedName
-from gitops_ctl.core.jsonvalue import JsonObject, int_at, object_at, text_at
-from gitops_ctl.fleet import names
+from gitops_ctl.core.jsonvalue import JsonObject, int_at
 from gitops_ctl.fleet.policy import FleetPolicy
-from gitops_ctl.fleet.revision import secrets_of
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
 from gitops_ctl.kube.controller import Controller, Pace
@@ -23,12 +21,13 @@ from gitops_ctl.kube.events import Emit, silent
 from gitops_ctl.kube.informer import Informer, Timing
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.kube.workqueue import WorkQueue
-from gitops_ctl.topology.caches import Caches, SeenLeaf, Sight
+from gitops_ctl.topology.caches import Caches, Sight
 from gitops_ctl.topology.devicecontroller import DeviceController
 from gitops_ctl.topology.evidence_plan import Campaign, freshness_of, is_due
 from gitops_ctl.topology.options import Options
 from gitops_ctl.topology.ports import Bind, Ports
 from gitops_ctl.topology.reference import require_alone
+from gitops_ctl.topology.seen import SeenDevice, SeenLeaf, SeenLease, SeenNode
 from gitops_ctl.topology.workerscontroller import WorkersController
 from gitops_ctl.topology.workplaces import Workplaces
 
@@ -184,9 +183,8 @@ class TopologyRoom:
 
     def _connect_secrets(self, namespace: str, informer: Informer[str]) -> None:
         def changed(change: Change[str]) -> None:
-            for key, tree in list(self.caches.devices.cache.items()):
-                if key.namespace == namespace and change.key.name in secrets_of(object_at(tree, "spec")):
-                    self.queues["ciscodevice"].add(key)
+            for key in self.caches.users_of(change.key):
+                self.queues["ciscodevice"].add(key)
 
         informer.add_handler(changed)
 
@@ -194,22 +192,23 @@ class TopologyRoom:
         if change.key == NamespacedName(self.options.namespace, self.options.policy):
             self.queues["fleetpolicy"].add(change.key)
 
-    def _device_changed(self, change: Change[JsonObject]) -> None:
+    def _device_changed(self, change: Change[SeenDevice]) -> None:
         old, new = change.values
-        if old is not None and new is not None and _asks_nothing(old, new):
-            return
+        if old is not None and new is not None and old.asked == new.asked:
+            return  # nothing but our own evidence: the pass that wrote it knows when to look again
         self._poke_policy()
         self.queues["ciscodevice"].add(change.key)
-        if old is None or new is None or object_at(old, "spec") != object_at(new, "spec"):
-            self._poke_workers(change.key.namespace)
-            # Whoever lost against this device may win now.
-            for tree in (one for one in (old, new) if one is not None):
-                for key in self.caches.rival_keys(tree):
-                    self.queues["ciscodevice"].add(key)
+        if old is not None and new is not None and old.spec == new.spec:
+            return
+        self._poke_workers(change.key.namespace)
+        # Whoever lost against this device may win now.
+        for device in (one for one in (old, new) if one is not None):
+            for key in self.caches.rival_keys(device.claim):
+                self.queues["ciscodevice"].add(key)
 
-    def _node_changed(self, change: Change[JsonObject]) -> None:
+    def _node_changed(self, change: Change[SeenNode]) -> None:
         old, new = change.values
-        is_pulse = old is not None and new is not None and _without_pulse(old) == _without_pulse(new)
+        is_pulse = old is not None and new is not None and old.asked == new.asked
         for key in self.caches.devices_of_node(change.key.name):
             if not is_pulse or self._waits_for_pulse(key):
                 self.queues["ciscodevice"].add(key)
@@ -217,22 +216,18 @@ class TopologyRoom:
     def _waits_for_pulse(self, key: NamespacedName) -> bool:
         """Whether a heartbeat alone means anything for the device now."""
         device = self.caches.devices.cache.get(key)
-        status = object_at(device or {}, "status")
-        if text_at(status, "phase") != "Ready" or not text_at(status, "workerRevision", "readyHeartbeatTime"):
+        if device is None or self.policy is None or not device.is_settled:
             return True
-        if device is None or self.policy is None:
-            return False
-        limit_s = freshness_of(device, policy_s=self.policy.health_freshness_s, campaigns=self.caches.asked())
-        return is_due(object_at(status, "healthObservation"), now=self._client.clock.wall(), freshness_s=limit_s)
+        observed, claim = {"observedAt": device.observed_at}, device.claim
+        limit_s = freshness_of(claim, policy_s=self.policy.health_freshness_s, campaigns=self.caches.asked())
+        return is_due(observed, now=self._client.clock.wall(), freshness_s=limit_s)
 
-    def _lease_changed(self, change: Change[JsonObject]) -> None:
+    def _lease_changed(self, change: Change[SeenLease]) -> None:
         old, new = change.values
-        if old is not None and new is not None and _held(old) == _held(new):
+        if old is not None and new is not None and old.asked == new.asked:
             return  # it was renewed, nothing else
-        for tree in (one for one in (old, new) if one is not None):
-            annotations = object_at(tree, "metadata", "annotations")
-            key = NamespacedName(text_at(annotations, names.DEVICE_NAMESPACE), text_at(annotations, names.DEVICE_NAME))
-            self.queues["ciscodevice"].add(key)
+        for lease in (one for one in (old, new) if one is not None):
+            self.queues["ciscodevice"].add(lease.device)
 
     def _leaf_changed(self, change: Change[SeenLeaf]) -> None:
         old, new = change.values
@@ -269,29 +264,3 @@ class TopologyRoom:
             workers=workers, tenant_of=lambda key: key.namespace, draw=client.draw
         )
         return AsyncQueue(queue, clock=client.clock)
-
-
-def _asks_nothing(old: JsonObject, new: JsonObject) -> bool:
-    """Whether nothing but our own evidence was renewed: the pass that wrote it knows when to look again."""
-
-    def asked(device: JsonObject) -> tuple[object, ...]:
-        metadata, status = object_at(device, "metadata"), object_at(device, "status")
-        own = {name: value for name, value in metadata.items() if name != "resourceVersion"}
-        rest = {name: value for name, value in status.items() if name != "healthObservation"}
-        return own, device.get("spec"), rest, object_at(status, "healthObservation").get("network")
-
-    return asked(old) == asked(new) and object_at(old, "status", "healthObservation") != {}
-
-
-def _held(lease: JsonObject) -> tuple[object, ...]:
-    metadata = object_at(lease, "metadata")
-    return text_at(lease, "spec", "holderIdentity"), metadata.get("labels"), metadata.get("annotations")
-
-
-def _without_pulse(node: JsonObject) -> tuple[Any, ...]:
-    """The Node without what every heartbeat changes."""
-    metadata, status = object_at(node, "metadata"), object_at(node, "status")
-    conditions = status.get("conditions")
-    listed = conditions if isinstance(conditions, list) else []
-    words = [tuple(item.get(m) for m in ("type", "status", "reason", "lastTransitionTime")) for item in listed]
-    return metadata.get("labels"), metadata.get("annotations"), node.get("spec"), status.get("nodeInfo"), words

@@ -38,9 +38,11 @@ class WorkersController:
             return None
         if not ports.caches.usable:
             return ports.options.resync_s
-        devices = [tree for found, tree in ports.caches.devices.cache.items() if found.namespace == key.namespace]
+        seen = ports.caches.devices.cache.items()
+        devices = [device for found, device in seen if found.namespace == key.namespace]
         secrets = ports.caches.source_secrets(key.namespace)
-        tenant = tenant_of(policy, key.namespace, devices, more=secrets)
+        named = {name for device in devices for name in device.secrets}
+        tenant = tenant_of(policy, key.namespace, secrets={*secrets, *named})
         wanted = wanted_objects(tenant, ports.options) if devices else no_objects(tenant, ports.options)
         network = tenant.accounts[Plane.NETWORK]
         for one in wanted:

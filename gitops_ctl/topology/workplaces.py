@@ -1,27 +1,21 @@
 """The two planes of a namespace as the caches show them (rollouts.md, section 17.2)."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from gitops_ctl.core.ids import NamespacedName
-from gitops_ctl.core.jsonvalue import JsonObject, object_at
 from gitops_ctl.fleet.policy import FleetPolicy
-from gitops_ctl.fleet.revision import secrets_of
 from gitops_ctl.topology.caches import Caches
 from gitops_ctl.topology.options import Options
 from gitops_ctl.topology.revision_plan import Workplace
 from gitops_ctl.topology.workers_plan import Plane, Tenant, desired_digest, selected, username
 
 
-def tenant_of(
-    policy: FleetPolicy, namespace: str, devices: Iterable[JsonObject], *, more: Collection[str] = ()
-) -> Tenant:
-    """What the workers of a namespace are made from; `more` has Secrets that no device names."""
+def tenant_of(policy: FleetPolicy, namespace: str, *, secrets: Collection[str] = ()) -> Tenant:
+    """What the workers of a namespace are made from; `secrets` are those that devices and image sources name."""
     return Tenant(
         namespace=namespace,
         accounts={Plane.NODE: policy.app_hosting_account, Plane.NETWORK: policy.network_management_account},
-        secrets=frozenset(
-            {*more, *(name for device in devices for name in secrets_of(object_at(device, "spec")) if name)}
-        ),
+        secrets=frozenset(secrets),
         lease_namespace=policy.config_lease_namespace or namespace,
     )
 
@@ -38,7 +32,7 @@ class Workplaces:
         known = self._known.get(namespace)
         if known is not None and known[0] is policy:
             return known[1]
-        tenant = tenant_of(policy, namespace, ())
+        tenant = tenant_of(policy, namespace)
         planes = (self._one(tenant, Plane.NODE), self._one(tenant, Plane.NETWORK))
         self._known[namespace] = (policy, planes)
         return planes

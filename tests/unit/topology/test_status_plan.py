@@ -16,6 +16,7 @@ from gitops_ctl.fleet.node import node_of
 from gitops_ctl.topology.condition_plan import Topology
 from gitops_ctl.topology.evidence_plan import Campaign, campaign_of, freshness_of, seconds_left
 from gitops_ctl.topology.findings import Finding, Reason
+from gitops_ctl.topology.identity_plan import Claim
 from gitops_ctl.topology.maintenance_plan import MaintenanceStep
 from gitops_ctl.topology.node_plan import NodeWanted, Worker, new_node, node_patch, projection_of
 from gitops_ctl.topology.revision_plan import Proof
@@ -337,11 +338,11 @@ def test_the_limit_in_force_is_the_smallest_of_policy_and_campaigns_that_name_th
     other = Campaign("campus", frozenset({"device-uid-2"}), 30)
     planned = Campaign("campus", None, 90)
     elsewhere = Campaign("branch", None, 30)
-    assert freshness_of(device(), policy_s=300, campaigns=[]) == 300
-    assert freshness_of(device(), policy_s=300, campaigns=[other, elsewhere]) == 300
-    assert freshness_of(device(), policy_s=300, campaigns=[named, other]) == 60
-    assert freshness_of(device(), policy_s=300, campaigns=[planned]) == 90
-    assert freshness_of(device(), policy_s=40, campaigns=[named]) == 40
+    assert freshness_of(Claim.of(device()), policy_s=300, campaigns=[]) == 300
+    assert freshness_of(Claim.of(device()), policy_s=300, campaigns=[other, elsewhere]) == 300
+    assert freshness_of(Claim.of(device()), policy_s=300, campaigns=[named, other]) == 60
+    assert freshness_of(Claim.of(device()), policy_s=300, campaigns=[planned]) == 90
+    assert freshness_of(Claim.of(device()), policy_s=40, campaigns=[named]) == 40
 
 
 def test_a_campaign_asks_until_it_has_ended() -> None:
