@@ -116,6 +116,17 @@ class Fixed:
 FIXED = Fixed()
 
 
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """An object that one writer replaces as a whole: the server does not keep who wrote which of its members."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), "x-kubernetes-map-type": "atomic"}
+
+
+ATOMIC = Atomic()
+
+
 def duration_within(low: str, high: str) -> ValueRule:
     """The rule that a duration lies between two others, both included."""
     return ValueRule(

@@ -84,6 +84,8 @@ ANY_IMAGE_URL: Final = r"^(https?|tftp|ftp|scp|sftp)://[^/?#@]+([/?#][^@]*)?$"
 DEVICE_FILE: Final = r"^(flash|bootflash|harddisk):.+$"
 RESERVATION: Final = r"^[A-Za-z0-9][A-Za-z0-9._:-]*$"
 NONEMPTY_LABEL_VALUE: Final = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+# Without counted repetitions: a server tries it on thousands of keys in one object, and these make it slow.
+QUALIFIED_KEY: Final = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 CANONICAL_IDENTITY: Final = r"^[a-z0-9]([-a-z0-9._:/]*[a-z0-9])?$"
 
 MEANING: Final[Mapping[str, str]] = {
@@ -142,6 +144,7 @@ MEANING: Final[Mapping[str, str]] = {
     DEVICE_FILE: "must be a path on flash:, bootflash: or harddisk:",
     RESERVATION: "must be letters, digits, dots, dashes, colons and underscores",
     NONEMPTY_LABEL_VALUE: "must be a label value",
+    QUALIFIED_KEY: "must be a label key such as topology.kubernetes.io/zone",
     CANONICAL_IDENTITY: "must be a physical identity in lower case",
     DURATION_PATTERN: "must be a duration such as 90s, 1m30s or 24h",
 }

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field
 
 from gitops_ctl.api import patterns
-from gitops_ctl.api.fields import ConditionEntry, Digest, DnsLabel, DnsName, Generation, Keyed, Timestamp
+from gitops_ctl.api.fields import ATOMIC, ConditionEntry, Digest, DnsLabel, DnsName, Generation, Keyed, Timestamp
 from gitops_ctl.api.model import Transition, kept, rule
 from gitops_ctl.api.rolloutfields import (
     PLAN_LIMIT,
@@ -246,7 +246,7 @@ class RolloutStatus(Part):
 
     observed_generation: Generation = 0
     phase: RolloutPhase | None = None
-    frozen_plan: FrozenPlan | None = None
+    frozen_plan: Annotated[FrozenPlan, ATOMIC] | None = None
     intent_hash: Digest | None = None
     """Of what people asked for, without what the cluster added; equal plans have equal ones."""
     effective_policy: EffectivePolicy | None = None

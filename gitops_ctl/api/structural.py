@@ -39,6 +39,7 @@ KEYWORDS = frozenset(
         "x-kubernetes-validations",
         "x-kubernetes-list-type",
         "x-kubernetes-list-map-keys",
+        "x-kubernetes-map-type",
         "x-kubernetes-int-or-string",
         "x-kubernetes-preserve-unknown-fields",
         "x-kubernetes-embedded-resource",

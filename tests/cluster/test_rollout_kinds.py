@@ -11,12 +11,26 @@ import pytest
 
 from gitops_ctl.api.rollout import parse_rollout
 from gitops_ctl.api.softwareupgrade import parse_upgrade
+from tests.support.api import MOMENT, with_status
 from tests.support.api_device_steps import DEVICE_STEPS
 from tests.support.api_devices import a_full_device
 from tests.support.api_leaf_steps import LEAF_STEPS
 from tests.support.api_leaves import a_full_upgrade
 from tests.support.api_rollout_steps import ROLLOUT_STEPS
-from tests.support.api_rollouts import a_device, a_full_rollout, a_rollout, an_upgrade
+from tests.support.api_rollouts import (
+    a_control,
+    a_device,
+    a_frozen_plan,
+    a_full_rollout,
+    a_planned_target,
+    a_policy_snapshot,
+    a_recovery,
+    a_recovery_status,
+    a_rollout,
+    a_target_status,
+    an_approval,
+    an_upgrade,
+)
 from tests.support.api_step import PLACES, Call, Stage, Step
 from tests.support.cluster import ControlPlaneHandle
 from tests.support.plain_api import MERGE, PlainApi, install_crds
@@ -112,3 +126,38 @@ def test_a_table_shows_where_an_object_stands(server: PlainApi, call: Call, full
     with Stage(call, tree):
         table = server.get(f"{path_of(tree)}/{tree['metadata']['name']}", accept=accept).body
     assert table["rows"][0]["cells"][: len(shown)] == shown
+
+
+def largest_rollout() -> dict[str, Any]:
+    """A hundred targets with the longest texts, each with an accepted recovery."""
+    numbers = range(100)
+    domains = [{"topologyKey": f"topology.cisco.vk/{n:02}{'k' * 40}", "maxUnavailable": 100} for n in range(16)]
+    topology = [{"key": domain["topologyKey"], "value": "v" * 63} for domain in domains]
+    policy = a_policy_snapshot(domains=domains)
+    planned = [
+        a_planned_target(deviceUID=f"device-{n}", deviceName=f"{n:03}" + "d" * 250, topology=topology, wave=1)
+        for n in numbers
+    ]
+    targets = [
+        a_target_status(deviceUID=f"device-{n}", leafUID=f"leaf-{n}", leafName="n" * 253, message="m" * 512)
+        for n in numbers
+    ]
+    people = [f"{n}" + "p" * 250 for n in range(8)]
+    recoveries = [a_recovery_status(leafUID=f"leaf-{n}", state="Accepted", persons=people) for n in numbers]
+    return with_status(
+        a_rollout(approval=an_approval(), recovery=a_recovery(leafUID="leaf-99")),
+        frozenPlan=a_frozen_plan(policy=policy, targets=planned),
+        effectivePolicy={"epoch": 1, "policy": policy, "updatedAt": MOMENT},
+        targets=targets,
+        recoveries=recoveries,
+    )
+
+
+def test_the_rules_of_the_largest_campaign_are_within_the_servers_budget(call: Call):
+    tree = largest_rollout()
+    with Stage(call, tree) as stage:
+        assert stage.says({**tree, "status": {**tree["status"], "phase": "Executing"}}, part="status") == ""
+        paused = {**tree["spec"], "control": a_control(pause=True)}
+        assert stage.says({**tree, "spec": paused}, part="spec") == ""
+        gone = {**tree["status"], "recoveries": tree["status"]["recoveries"][:-1]}
+        assert "an accepted recovery must not go away" in stage.says({**tree, "status": gone}, part="status")

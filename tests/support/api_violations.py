@@ -36,6 +36,7 @@ IGNORED = frozenset(
         "items",
         "x-kubernetes-list-type",
         "x-kubernetes-list-map-keys",
+        "x-kubernetes-map-type",
         "x-kubernetes-preserve-unknown-fields",
         "additionalProperties",
         "maxProperties",
