@@ -124,6 +124,8 @@ class RolloutController:
         passed = await CampaignPass(self._ports.steps, campaign, authority).run()
         wrote = await self._write(tree, passed.status)
         phase = passed.standing.phase
+        if wrote and passed.standing.approved and not campaign.approved:
+            self._ports.emit(tree, "Normal", "RolloutApproved", passed.standing.message)
         if wrote and phase.value != text_at(tree, "status", "phase"):
             kind: EventKind = "Warning" if phase is Phase.FAILED else "Normal"
             self._ports.emit(tree, kind, _EVENTS[phase], passed.standing.message or phase.value)

@@ -152,6 +152,7 @@ async def test_an_approved_plan_is_carried_out(site: Site) -> None:
     await site.until("Executing")
     await site.once()
     assert [record.device_uid for record in site.world.ledger.reservations] == ["edge-1-uid"]
+    assert site.events.count(("Normal", "RolloutApproved")) == 1
     assert ("Normal", "RolloutExecuting") in site.events
 
 
