@@ -6,7 +6,7 @@ person looked, the worker ends the leaf and health is asked as always.  Nothing 
 """
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, objects_at, text_at
@@ -141,7 +141,7 @@ async def take_up(
 def _says(leaf: Leaf, recovery: Recovery) -> bool:
     """Whether the leaf carries this already, for the claims that it has."""
     found = leaf.recovery
-    if found is None or (found.outcome, found.commit) != (recovery.outcome, recovery.commit):
+    if found is None or found.outcome != recovery.outcome:
         return False
     return {(one.stage, one.claimed_at_text) for one in found.claims} == {
         (one.stage, one.claimed_at_text) for one in leaf.claims
@@ -204,3 +204,49 @@ async def _mark(ports: Ports, campaign: CampaignState, target: Target, leaf: Lea
         await ports.client.patch_merge(path, body, manager=FIELD_MANAGER, subresource="status")
 
     await swapped(ports.client, one_round)
+
+
+async def carry_out(
+    ports: Ports,
+    campaign: CampaignState,
+    recovery: Recovery,
+    *,
+    leaves: Mapping[str, tuple[Target, str]],
+    before: JsonObject | None,
+) -> JsonObject | None:
+    """Take a recovery as far as it goes, and the entry for `status.recoveries`; None for a leaf that is in no target, which has no entry.
+
+    Args:
+        leaves: target and name of each leaf in `status.targets`, by UID.
+        before: the entry as it stands; one that is Settled stays.
+
+    Raises:
+        TransientError, Conflict: how far it came is found out by the next pass.
+    """
+    if before is not None and text_at(before, "state") == "Settled":
+        return before
+    named = leaves.get(recovery.leaf_uid)
+    if named is None:
+        return None
+    target, name = named
+    taken = await take_up(ports, campaign, target, recovery, known=leaves.keys(), leaf_name=name)
+    entry: dict[str, JsonValue] = {
+        "leafUID": recovery.leaf_uid,
+        "deviceUID": target.device_uid,
+        "outcome": recovery.outcome,
+        "state": "Held" if isinstance(taken, Held) else "Accepted",
+        "reason": str(taken.reason) if isinstance(taken, Held) else recovery.outcome,
+        "persons": list(recovery.persons[:8]),
+        "commit": recovery.commit,
+        "recordedAt": text_at(before or {}, "recordedAt") or to_rfc3339(ports.clock.wall()),
+    }
+    if isinstance(taken, Held) or not await _is_through(ports, campaign, target, taken.leaf):
+        return entry
+    return entry | {"state": "Settled", "settledAt": to_rfc3339(ports.clock.wall())}
+
+
+async def _is_through(ports: Ports, campaign: CampaignState, target: Target, leaf: Leaf) -> bool:
+    """Whether nothing is held any more; a retired device gives it back here, any other one when its leaf is settled."""
+    if leaf.recovery is not None and leaf.recovery.outcome == RETIRED:
+        return isinstance(await retire(ports, campaign, target, leaf_name=leaf.name), Leaf)
+    return leaf.admission is not None and leaf.admission.state == "Settled"

@@ -7,7 +7,17 @@ import pytest
 
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.fleet.leaf import Leaf
-from gitops_ctl.rollout.recovery import Accepted, Held, HeldReason, Recovery, judged, recovery_of, retire, take_up
+from gitops_ctl.rollout.recovery import (
+    Accepted,
+    Held,
+    HeldReason,
+    Recovery,
+    carry_out,
+    judged,
+    recovery_of,
+    retire,
+    take_up,
+)
 from gitops_ctl.rollout.refusal import Reason
 from tests.support.admission_world import (
     DEVICES,
@@ -200,13 +210,19 @@ async def test_a_claim_that_is_made_in_between_holds_the_recovery(world: Admissi
 
 
 async def test_a_settled_leaf_needs_no_recovery(world: AdmissionWorld) -> None:
-    recovery = said(world)
-    await taking_up(world, recovery)
-    await retiring(world)
+    world.change(LEAVES, world.target().child_name, "status", "managerAdmission", "state", to="Settled")
 
-    held = await taking_up(world, dataclasses.replace(recovery, commit="d" * 40))
+    held = await taking_up(world, said(world))
     assert isinstance(held, Held)
     assert held.reason is HeldReason.SETTLED
+
+
+async def test_something_else_is_not_said_about_the_same_leaf(world: AdmissionWorld) -> None:
+    await taking_up(world, said(world, outcome="OutcomeVerifiedByHand"))
+
+    held = await taking_up(world, said(world))
+    assert isinstance(held, Held)
+    assert "OutcomeVerifiedByHand" in held.message
 
 
 async def test_a_reservation_in_a_drain_is_held(world: AdmissionWorld) -> None:
@@ -243,3 +259,46 @@ def test_the_block_is_read_with_each_person_once(world: AdmissionWorld) -> None:
     assert found is not None
     assert found.claims == (("PrimaryInstall", ago(0)),)
     assert found.persons == tuple(sorted(PERSONS))
+
+
+async def carrying(world: AdmissionWorld, recovery: Recovery, before: Any = None) -> Any:
+    target = world.target()
+    leaves = {world.leaf()["metadata"]["uid"]: (target, target.child_name)}
+    async with world.client() as client:
+        return await carry_out(world.ports(client), world.campaign(), recovery, leaves=leaves, before=before)
+
+
+async def test_the_entry_says_how_far_a_retirement_came(world: AdmissionWorld) -> None:
+    held = await carrying(world, said(world, claims=()))
+    assert (held["state"], held["reason"]) == ("Held", "RecoveryClaimsMismatch")
+    world.clock.now_s += 60
+    settled = await carrying(world, said(world), held)
+
+    assert settled == {
+        "leafUID": world.leaf()["metadata"]["uid"],
+        "deviceUID": "edge-1-uid",
+        "outcome": "DeviceRetired",
+        "state": "Settled",
+        "reason": "DeviceRetired",
+        "persons": list(PERSONS),
+        "commit": "c" * 40,
+        "recordedAt": held["recordedAt"],
+        "settledAt": ago(-60),
+    }
+    world.faults.writes.clear()
+    assert await carrying(world, said(world), settled) is settled
+    assert world.faults.writes == []
+
+
+async def test_an_outcome_that_was_seen_by_hand_is_accepted_until_its_leaf_is_settled(world: AdmissionWorld) -> None:
+    recovery = said(world, outcome="OutcomeVerifiedByHand")
+    accepted = await carrying(world, recovery)
+    assert accepted["state"] == "Accepted"
+    world.change(LEAVES, world.target().child_name, "status", "managerAdmission", "state", to="Settled")
+
+    assert (await carrying(world, recovery, accepted))["state"] == "Settled"
+
+
+async def test_a_leaf_in_no_target_has_no_entry(world: AdmissionWorld) -> None:
+    assert await carrying(world, said(world, leaf_uid="another")) is None
+    assert world.faults.writes == []
