@@ -112,7 +112,10 @@ def empty_cluster(book: Book, syncs: Mapping[str, Mapping[str, Any]]) -> Snapsho
         assert answer.code < 300, answer.body
 
     for path in sorted(CRDS.glob("*.yaml")):
-        create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(path.read_text()))
+        create(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader),
+        )
     api.restore(api.snapshot())  # the paths of the definitions are served from the start
     create("/api/v1/namespaces", _object("v1", "Namespace", NAMESPACE, namespace=""))
     create(f"{CORE}/serviceaccounts", _object("v1", "ServiceAccount", "applier"))

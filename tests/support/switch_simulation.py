@@ -314,7 +314,11 @@ def first_store(target: str) -> Snapshot:
         return answer.body
 
     for path in sorted(CRDS.glob("*.yaml")):
-        send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(path.read_text()))
+        send(
+            "POST",
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader),
+        )
     api.restore(api.snapshot())
     send("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     before = "replaced" if target == "enabled" else "enabled"

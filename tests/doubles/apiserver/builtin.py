@@ -1,7 +1,6 @@
 """What the server fills in for built-in kinds, and the few rules that the double knows of them."""
 
 import base64
-import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +10,7 @@ from tests.doubles.apiserver import structure
 from tests.doubles.apiserver.answers import Cause, Tree, bad_request, forbidden_field, invalid_value, required
 from tests.doubles.apiserver.resources import Resource
 from tests.doubles.apiserver.shapes import Shape
+from tests.doubles.apiserver.structure import copied
 
 Rule: TypeAlias = Callable[[Tree, Tree | None], Iterator[Cause]]
 
@@ -116,7 +116,7 @@ def materialised(shape: Shape, value: Any) -> Any:
 def _fill(tree: Tree, **values: Any) -> None:
     for name, value in values.items():
         if name not in tree:
-            tree[name] = copy.deepcopy(value)
+            tree[name] = copied(value)
 
 
 def _pod(spec: Tree) -> None:
@@ -203,7 +203,7 @@ def follow_address(spec: Tree, before: Tree) -> None:
     if spec.get("type") == before.get("type"):
         for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if name in before:
-                spec.setdefault(name, copy.deepcopy(before[name]))
+                spec.setdefault(name, copied(before[name]))
     if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
         spec["clusterIPs"] = [spec.get("clusterIP", "")]
 

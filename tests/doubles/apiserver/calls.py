@@ -1,6 +1,5 @@
 """What a write is about, and the questions that its kind and its body answer.  Pure."""
 
-import copy
 import json
 from dataclasses import dataclass
 
@@ -9,6 +8,7 @@ from tests.doubles.apiserver.answers import ApiError, Cause, Named, Tree, invali
 from tests.doubles.apiserver.fieldset import Path
 from tests.doubles.apiserver.request import Request, Target
 from tests.doubles.apiserver.resources import Resource
+from tests.doubles.apiserver.structure import copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def isolated(call: Call, new: Tree, live: Tree) -> Tree:
         return {**result, "status": live["status"]} if "status" in live else result
     if call.resource.custom:
         result = {name: value for name, value in live.items() if name != "status"}
-        result["metadata"] = copy.deepcopy(live["metadata"])
+        result["metadata"] = copied(live["metadata"])
     else:
         result = {**new, "spec": live["spec"]} if "spec" in live else dict(new)
         labels = live["metadata"].get("labels")

@@ -1,6 +1,5 @@
 """CustomResourceDefinitions: what a definition serves, and what its status says."""
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from tests.doubles.apiserver.custom import every_rule
 from tests.doubles.apiserver.resources import Resource, builtin_types
 from tests.doubles.apiserver.shapes import object_shape
 from tests.doubles.apiserver.store import Collection
+from tests.doubles.apiserver.structure import copied
 
 DEFINITIONS: Collection = ("apiextensions.k8s.io", "customresourcedefinitions")
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -86,7 +86,7 @@ def initial_status(definition: Mapping[str, Any]) -> Tree:
 
 def accepted_status(definition: Mapping[str, Any], *, now: str) -> Tree:
     """The status once the names are accepted."""
-    status = copy.deepcopy(definition.get("status", {}))
+    status = copied(definition.get("status", {}))
     stored = list(status.get("storedVersions") or ())
     if storage_version(definition) not in stored:
         stored.append(storage_version(definition))
@@ -96,14 +96,14 @@ def accepted_status(definition: Mapping[str, Any], *, now: str) -> Tree:
     ]
     return {
         "conditions": status.get("conditions") or conditions,
-        "acceptedNames": copy.deepcopy(definition["spec"]["names"]),
+        "acceptedNames": copied(definition["spec"]["names"]),
         "storedVersions": stored,
     }
 
 
 def terminating_status(definition: Mapping[str, Any], *, now: str) -> Tree:
     """The status of a definition that is being deleted."""
-    status = copy.deepcopy(definition.get("status", {}))
+    status = copied(definition.get("status", {}))
     text = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     pending = _condition("Terminating", "InstanceDeletionPending", text, now)
     return {**status, "conditions": [*(status.get("conditions") or ()), pending]}

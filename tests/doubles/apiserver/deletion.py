@@ -1,6 +1,5 @@
 """Deletion: preconditions, finalizers, propagation, and the collectors that a real cluster runs beside the server."""
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from tests.doubles.apiserver.calls import Call, has_generation
 from tests.doubles.apiserver.request import body_of
 from tests.doubles.apiserver.resources import Catalogue, Resource
 from tests.doubles.apiserver.store import Collection, Key, Store
+from tests.doubles.apiserver.structure import copied
 from tests.doubles.apiserver.writes import NAMESPACES, Writes
 
 FOREGROUND = "foregroundDeletion"
@@ -77,7 +77,7 @@ class Deletion:
             finalizers.append(crds.CLEANUP)
         if not finalizers and not live.get("spec", {}).get("finalizers"):
             return None
-        new = copy.deepcopy(live)
+        new = copied(live)
         new["metadata"] |= {"deletionTimestamp": self.writes.time(), "deletionGracePeriodSeconds": 0}
         if finalizers:
             new["metadata"]["finalizers"] = finalizers
@@ -153,7 +153,7 @@ class Deletion:
         dependents = [item for item in self._objects() if _refers_to(item[2], tree["metadata"]["uid"])]
         if ORPHAN in finalizers:
             for other, place, dependent in dependents:
-                new = copy.deepcopy(dependent)
+                new = copied(dependent)
                 new["metadata"]["ownerReferences"] = [
                     item for item in new["metadata"]["ownerReferences"] if item["uid"] != tree["metadata"]["uid"]
                 ]
@@ -168,7 +168,7 @@ class Deletion:
     def _with_finalizers(self, collection: Collection, key: Key, tree: Tree, finalizers: list[str]) -> None:
         if finalizers == tree["metadata"].get("finalizers", []) and finalizers:
             return
-        new = copy.deepcopy(tree)
+        new = copied(tree)
         new["metadata"].pop("finalizers", None)
         if finalizers:
             new["metadata"]["finalizers"] = finalizers

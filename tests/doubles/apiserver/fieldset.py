@@ -14,9 +14,12 @@ FieldSet: TypeAlias = frozenset[Path]
 EMPTY: FieldSet = frozenset()
 
 
+_encoder = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+
+
 def compact(value: Any) -> str:
     """JSON without spaces, keys sorted."""
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return _encoder.encode(value)
 
 
 def encode(paths: Iterable[Path]) -> dict[str, Any]:
@@ -78,5 +81,8 @@ class Trie:
         for path in paths:
             node = self
             for step in path:
-                node = node.children.setdefault(step, Trie())
+                below = node.children.get(step)
+                if below is None:
+                    below = node.children[step] = Trie()
+                node = below
             node.member = True

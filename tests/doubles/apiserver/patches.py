@@ -1,17 +1,16 @@
 """JSON merge patch (RFC 7396) and JSON patch (RFC 6902)."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.doubles.apiserver.answers import ApiError, bad_request, unprocessable
-from tests.doubles.apiserver.structure import same
+from tests.doubles.apiserver.structure import copied, same
 
 
 def merge_patched(target: Any, patch: Any) -> Any:
     """`target` with a merge patch applied."""
     if not isinstance(patch, Mapping):
-        return copy.deepcopy(patch)
+        return copied(patch)
     result = dict(target) if isinstance(target, Mapping) else {}
     for name, value in patch.items():
         if value is None:
@@ -27,7 +26,7 @@ def json_patched(target: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
     Raises:
         ApiError: 422 when one cannot be carried out or its test fails.
     """
-    result = copy.deepcopy(target)
+    result = copied(target)
     for operation in operations:
         result = _operate(result, operation)
     return result
@@ -41,7 +40,7 @@ def _operate(root: Any, operation: Mapping[str, Any]) -> Any:
         return root
     if name in ("move", "copy"):
         source = _steps(operation.get("from"))
-        value = copy.deepcopy(_at(root, source))
+        value = copied(_at(root, source))
         root = _without(root, source) if name == "move" else root
         return _with(root, path, value)
     if name == "remove":
@@ -50,7 +49,7 @@ def _operate(root: Any, operation: Mapping[str, Any]) -> Any:
         if name == "replace":
             _at(root, path)
             root = _without(root, path)
-        return _with(root, path, copy.deepcopy(operation.get("value")))
+        return _with(root, path, copied(operation.get("value")))
     raise bad_request(f"Unexpected kind: {name}")
 
 

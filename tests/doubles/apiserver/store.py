@@ -1,11 +1,12 @@
 """Objects, versions and the event log.  No HTTP, no asyncio, no rules: simulations read and write it as the server does."""
 
-import copy
 import random
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from tests.doubles.apiserver.structure import copied
 
 Tree: TypeAlias = dict[str, Any]
 Collection: TypeAlias = tuple[str, str]  # group, plural
@@ -61,7 +62,7 @@ class Store:
 
     def put(self, collection: Collection, key: Key, tree: Mapping[str, Any]) -> Tree:
         """Store a copy of `tree` under the next version and return it."""
-        new: Tree = copy.deepcopy(dict(tree))
+        new: Tree = copied(dict(tree))
         old = self.get(collection, key)
         self._step()
         new["metadata"]["resourceVersion"] = str(self.version)
@@ -72,7 +73,7 @@ class Store:
     def remove(self, collection: Collection, key: Key, last: Mapping[str, Any] | None = None) -> Tree:
         """Remove; returns the last state, with the version of the removal."""
         old = self.objects[collection].pop(key)
-        final: Tree = copy.deepcopy(dict(last if last is not None else old))
+        final: Tree = copied(dict(last if last is not None else old))
         self._step()
         final["metadata"]["resourceVersion"] = str(self.version)
         self._record(Change(self.version, collection, key, final, None))

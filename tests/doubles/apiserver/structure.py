@@ -253,8 +253,19 @@ def _compare_lists(shape: Shape, old: list[Any], new: list[Any], path: Path, res
         _compare(shape.item, left.get(step, _ABSENT), right.get(step, _ABSENT), (*path, step), result)
 
 
+def copied(value: Any) -> Any:
+    """A JSON tree of its own; many times faster than a copy of anything."""
+    if isinstance(value, dict):
+        return {name: copied(item) if isinstance(item, (dict, list)) else item for name, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) if isinstance(item, (dict, list)) else item for item in value]
+    return value
+
+
 def same(one: Any, other: Any) -> bool:
     """JSON equality: true is not 1."""
+    if one is other:
+        return True
     if isinstance(one, bool) != isinstance(other, bool):
         return False
     if isinstance(one, dict) and isinstance(other, dict):

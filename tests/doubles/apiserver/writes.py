@@ -1,6 +1,5 @@
 """Creation, replacement, patches and server-side apply: one pipeline of decode, own, isolate, validate, store."""
 
-import copy
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -47,6 +46,7 @@ from tests.doubles.apiserver.request import APPLY, JSON_PATCH, MERGE, body_of
 from tests.doubles.apiserver.resources import Resource, builtin_resources
 from tests.doubles.apiserver.shapes import METADATA, MissingKey, Shape
 from tests.doubles.apiserver.store import Collection, Key, Store
+from tests.doubles.apiserver.structure import copied
 
 NAMESPACES = ("", "namespaces")
 MAX_STORED_BYTES = 1_572_864
@@ -106,7 +106,7 @@ class Writes:
         live = self._live(call)
         if live is None:
             raise not_found(call.subject)
-        current = copy.deepcopy(live)
+        current = copied(live)
         if media_type == MERGE:
             if not isinstance(body, Mapping):
                 raise bad_request("Invalid JSON Patch")
@@ -150,7 +150,7 @@ class Writes:
 
     def _owned_by_apply(self, call: Call, live: Tree | None, config: Tree) -> tuple[Tree, managed.Managed]:
         writer = self._writer(call, call.request.query["fieldManager"])
-        base = copy.deepcopy(live) if live is not None else {}
+        base = copied(live) if live is not None else {}
         entries = managed.read(base.get("metadata", {}).pop("managedFields", ()))
         if live is not None and not entries:
             before = self._writer(call, BEFORE)
@@ -158,7 +158,7 @@ class Writes:
         return managed.apply(
             call.resource.shape,
             live=base,
-            config=copy.deepcopy(config),
+            config=copied(config),
             managed=entries,
             writer=writer,
             force=call.request.flag("force"),
@@ -358,7 +358,7 @@ class Writes:
 
     def write_status(self, collection: Collection, key: Key, live: Tree, status: Tree) -> Tree:
         """A status that the server itself writes."""
-        new = {**copy.deepcopy(live), "status": status}
+        new = {**copied(live), "status": status}
         resource = next(item for item in builtin_resources() if item.collection == collection)
         writer = managed.Writer(
             name="kube-apiserver",
