@@ -13,14 +13,16 @@ from typing import Any
 import grpc
 
 from tools.peers.gnoi.front import Front
+from tools.peers.gnoi.guard import Guard
 from tools.peers.iosxe.state import DeviceFile
 
 
 class Faults:
     """The orders that stand for this side."""
 
-    def __init__(self, file: DeviceFile) -> None:
+    def __init__(self, file: DeviceFile, guard: Guard) -> None:
         self._file = file
+        self._guard = guard
         self.front: Front | None = None
 
     def take(self, place: str) -> dict[str, Any] | None:
@@ -32,6 +34,8 @@ class Faults:
         fault = self.take(place)
         if fault is None:
             return None
+        if fault["kind"] in ("drop", "hang"):
+            self._guard.replied(context)
         match fault["kind"]:
             case "drop":
                 await self.drop()

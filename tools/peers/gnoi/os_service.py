@@ -39,6 +39,7 @@ class OsService(os_pb2_grpc.OSServicer):
 
     async def Activate(self, request: os_pb2.ActivateRequest, context: Any) -> os_pb2.ActivateResponse:
         await self._guard.enter("Activate", context)
+        self._guard.replies(context)
         version, standby, no_reboot = request.version, request.standby_supervisor, request.no_reboot
         arguments = {"version": version, "standby": standby, "noReboot": no_reboot}
         with self._file.change() as device:

@@ -33,7 +33,7 @@ class GnoiSide:
     def __init__(self, path: Path, *, shown: Shown, host: str, port: int, login: tuple[str, str] | None = None) -> None:
         self.file = DeviceFile(path)
         self.guard = Guard(self.file, login=login)
-        self._faults = Faults(self.file)
+        self._faults = Faults(self.file, self.guard)
         self._server = grpc.aio.server()
         inner = self._server.add_insecure_port("127.0.0.1:0")
         self.front = self._faults.front = Front(shown, inner_port=inner, host=host, port=port)
@@ -75,11 +75,11 @@ class GnoiSide:
 
     async def _live(self) -> None:
         """Reboots begin and end, and connections are refused meanwhile."""
-        seen, due = 0, 0.0
+        seen, due, was_replying = 0, 0.0, False
         while True:
-            changed = self.file.path.stat().st_mtime_ns
-            if changed != seen or time.time() >= due:
-                seen = changed
+            changed, is_replying = self.file.path.stat().st_mtime_ns, self.guard.is_replying
+            if changed != seen or time.time() >= due or is_replying or was_replying:
+                seen, was_replying = changed, is_replying
                 with self.file.change() as device:
                     switch.settle(device, time.time())
                 due = switch.next_due(device)
@@ -88,7 +88,7 @@ class GnoiSide:
 
     async def _follow(self) -> None:
         async with self._turn:
-            is_up = self.file.read()["downUntil"] <= time.time()
+            is_up = self.file.read()["downUntil"] <= time.time() or self.guard.is_replying
             wanted = is_up and self._is_offered
             if wanted != self.front.is_listening:
                 await self.front.listen(wanted)
