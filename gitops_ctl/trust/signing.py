@@ -138,7 +138,7 @@ def _ssh_private(data: bytes, *, password: bytes | None, subject: str) -> _Priva
             warnings.simplefilter("ignore")  # a kind that is going away is refused below anyway
             key = opened(text, password)
     except UnsupportedAlgorithm:
-        why = "it is encrypted in OpenSSH's own form; store it without a passphrase, or as PKCS#8 (ssh-keygen -p -m PKCS8)"
+        why = "its type or cipher cannot be read; store it as PKCS#8 (ssh-keygen -p -m PKCS8), or without a passphrase"
         raise _invalid(f"the SSH private key is refused: {why}", subject) from None
     except (ValueError, TypeError):
         # The library's own words could quote the key.

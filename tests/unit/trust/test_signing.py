@@ -54,9 +54,10 @@ def test_ed25519_gives_the_same_commit_for_the_same_input(tmp_path: Path):
     assert len(made) == 1
 
 
-def test_a_key_under_a_passphrase_is_opened_with_the_password(tmp_path: Path):
+@pytest.mark.parametrize("form", [("-m", "PKCS8"), ()], ids=["PKCS#8", "OpenSSH"])
+def test_a_key_under_a_passphrase_is_opened_with_the_password(tmp_path: Path, form: tuple[str, ...]):
     key = SshKey.generate(tmp_path, type="ecdsa", bits=256)
-    _encrypt(key, "-m", "PKCS8")
+    _encrypt(key, *form)
     data = key.path.read_bytes()
     assert load_signer({"ssh-privatekey": data, "password": b"open-it\n"}).fingerprint == key.fingerprint
     for password in ({}, {"password": b"wrong"}):
@@ -64,9 +65,9 @@ def test_a_key_under_a_passphrase_is_opened_with_the_password(tmp_path: Path):
             load_signer({"identity": data, **password})
 
 
-def test_a_passphrase_in_the_form_of_openssh_is_refused_with_the_way_out(tmp_path: Path):
+def test_a_cipher_that_cannot_be_read_is_refused_with_the_way_out(tmp_path: Path):
     key = SshKey.generate(tmp_path)
-    _encrypt(key)
+    _encrypt(key, "-Z", "chacha20-poly1305@openssh.com")
     with pytest.raises(BlockedError, match="ssh-keygen -p -m PKCS8"):
         load_signer({"identity": key.path.read_bytes(), "password": b"open-it"})
 
