@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, object_at
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, object_at, objects_at, text_at
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet.leaf import Leaf, leaf_of
 from gitops_ctl.fleet.names import CAMPAIGN_UID
+from gitops_ctl.fleet.trees import strings_at
 from gitops_ctl.rollout.admission import admit
 from gitops_ctl.rollout.approval import ApprovalState, judge_approval
 from gitops_ctl.rollout.authority import Block
@@ -40,11 +41,13 @@ from gitops_ctl.rollout.progress import (
     standings_of,
     status_of,
 )
+from gitops_ctl.rollout.recovery import carry_out, recovery_of
 from gitops_ctl.rollout.refusal import Reason, Refusal
 from gitops_ctl.rollout.targets import Target
 from gitops_ctl.rollout.targetsteps import Stepped, Steps, rearmed_leaf
 
 SOURCE_CHANGED: Final = "SourceChanged"
+_RECOVERY: Final = ("leafUID", "claims", "outcome", "reason")
 _STOPS: Final = frozenset({TargetPhase.SOAKING, TargetPhase.BLOCKED})
 _MOVES: Final = frozenset({TargetPhase.ADMITTED, TargetPhase.RUNNING})
 
@@ -55,6 +58,7 @@ class Authority:
 
     control: Block = field(default_factory=Block)
     approval: Block = field(default_factory=Block)
+    recovery: Block = field(default_factory=Block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ class CampaignPass:
         if self._campaign.deleting:
             control = deletion_control(self._campaign.live_control, self._leaves.values())
             self._campaign = self._campaign.with_control(control)
+        await self._recover()
         seen = await self._ports.policy(self._campaign)
         self._account = self._account_of(seen.record.policy.network_management_account if seen.record else "")
         await self._push_control()
@@ -134,6 +139,32 @@ class CampaignPass:
                 return self._paused("PolicyUnavailable", message)
             case _:
                 return await self._approved()
+
+    async def _recover(self) -> None:
+        """Take up what two persons say about a leaf, before the policy is read: it may be gone (9.1, step 4)."""
+        block, live = self._authority.recovery, object_at(self._campaign.tree, "spec", "recovery")
+        entries = {text_at(one, "leafUID"): one for one in objects_at(self._campaign.tree, "status", "recoveries")}
+        before = entries.get(text_at(live, "leafUID"))
+        by = block.proves(live, verb="recover", members=_RECOVERY)
+        persons, commit = ((by.judged or (by.person,)), by.commit) if by is not None else ((), "")
+        if before is not None and text_at(before, "state") != "Held":
+            # What was taken up stands, whatever Git says by now.
+            persons, commit = strings_at(before, "persons"), text_at(before, "commit")
+        elif not block.known:
+            return
+        recovery = recovery_of(self._campaign.tree, persons=persons, commit=commit)
+        if recovery is None:
+            return
+        named = {leaf.uid: (target, leaf.name) for target, leaf in self._with_leaves()}
+        entry = await carry_out(self._ports, self._campaign, recovery, leaves=named, before=before)
+        if entry is not None:
+            self._members["recoveries"] = list({**entries, recovery.leaf_uid: entry}.values())
+            self._leaves = await self._read_leaves()
+
+    def _with_leaves(self) -> list[tuple[Target, Leaf]]:
+        """The targets that have a leaf, each with it."""
+        found = ((target, self._leaves.get(target.child_name)) for target in self._campaign.targets)
+        return [(target, leaf) for target, leaf in found if leaf is not None]
 
     # ---- control ----
 
@@ -248,7 +279,7 @@ class CampaignPass:
         refusal = next((one.refusal for one in found.values() if one.refusal is not None), None)
         if refusal is not None:
             return await self._stopped(refusal, found)
-        failed = next((leaf for leaf in self._leaves.values() if leaf.is_failed), None)
+        failed = next((leaf for leaf in self._leaves.values() if leaf.is_failed or leaf.recovery is not None), None)
         if failed is not None:
             return await self._failed(failed, found)
         settled = {uid for uid, one in found.items() if one.standing.phase is TargetPhase.SUCCEEDED}
@@ -307,7 +338,10 @@ class CampaignPass:
     async def _failed(self, failed: Leaf, found: dict[str, Stepped]) -> Passed:
         uid = failed.binding.device_uid
         await self._fence_all(Revocation.SIBLING, but=uid)
-        message = f"{failed.device_name} ended {failed.phase}: nothing else begins; look at the device, then make a new rollout"
+        ended = failed.recovery.outcome if failed.recovery is not None else failed.phase
+        message = (
+            f"{failed.device_name} ended {ended}: nothing else begins; look at the device, then make a new rollout"
+        )
         return self._passed(Standing(Phase.FAILED, self._with(found), message, approved=True), list(found.values()))
 
     async def _stopped(self, refusal: Refusal, found: Mapping[str, Stepped]) -> Passed:

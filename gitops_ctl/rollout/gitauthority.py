@@ -10,6 +10,7 @@ from gitops_ctl.trust.declared import Declared, DeclaredReader
 CONTROL: Final = "control"
 APPROVAL: Final = "approval"
 ACTIVATION: Final = "activationApproval"
+RECOVERY: Final = "recovery"
 
 
 class GitAuthority:
@@ -25,7 +26,11 @@ class GitAuthority:
             TransientError, BlockedError: its Sync cannot be read; nothing is known then.
         """
         found = await self._reader.of(rollout)
-        return Authority(control=block_of(found, CONTROL), approval=block_of(found, APPROVAL))
+        return Authority(
+            control=block_of(found, CONTROL),
+            approval=block_of(found, APPROVAL),
+            recovery=block_of(found, RECOVERY),
+        )
 
 
 def block_of(found: Declared, member: str) -> Block:

@@ -139,6 +139,9 @@ class Steps:
         return from_rfc3339(before.since)
 
     def _settled(self, target: Target, leaf: Leaf) -> TargetStanding:
+        if leaf.recovery is not None:
+            # What two persons say ends a target, and never makes it a success.
+            return self._standing(target, leaf, TargetPhase.FAILED, leaf.recovery.outcome)
         if leaf.is_failed:
             return self._standing(target, leaf, TargetPhase.FAILED, leaf.phase)
         return self._standing(target, leaf, TargetPhase.SUCCEEDED, "HealthGatePassed")

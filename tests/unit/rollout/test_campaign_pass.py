@@ -1,6 +1,7 @@
 """A campaign goes its way pass by pass: approval, canaries, pause, waves, and what stops it (rollouts.md, sections 9.1 and 11.2)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,12 +21,12 @@ class Campaign:
 
     def __init__(self, **plan: Any) -> None:
         self.world = AdmissionWorld(**{"health": SOAKS, **plan})
-        self.control, self.approval = Block(), Block()
+        self.control, self.approval, self.recovery = Block(), Block(), Block()
 
     async def once(self) -> Passed:
         """One pass, and its status in the cluster."""
         async with self.world.client() as client:
-            authority = Authority(self.control, self.approval)
+            authority = Authority(self.control, self.approval, self.recovery)
             passed = await CampaignPass(self.world.ports(client), self.world.campaign(), authority).run()
         tree = self.world.tree(ROLLOUTS, "spring")
         merged = {**tree.get("status", {}), **passed.status}
@@ -283,6 +284,67 @@ async def test_an_unchanged_campaign_gives_the_same_status(campaign: Campaign) -
     campaign.later(20)
     await campaign.once()
     assert campaign.status == before
+
+
+def said(campaign: Campaign, persons: tuple[str, ...], outcome: str = "DeviceRetired") -> None:
+    """A recovery block for `edge-1` in the object and in Git, and who stands behind it."""
+    leaf = campaign.world.leaf()
+    claims = [
+        {"stage": one["stage"], "claimedAt": one["claimedAt"]}
+        for one in leaf["status"].get("managedMutationClaims", [])
+    ]
+    block = {"leafUID": leaf["metadata"]["uid"], "claims": claims, "outcome": outcome, "reason": "it burnt"}
+    campaign.world.change(ROLLOUTS, "spring", "spec", "recovery", to=block)
+    campaign.recovery = Block(declared=block, introduced=replace(by("recover"), judged=persons))
+
+
+async def test_two_persons_end_a_dead_device_and_nothing_else_begins(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.world.acknowledge()
+    await campaign.once()
+    campaign.world.claim()
+    said(campaign, ("network-author", "change-approver"))
+    await campaign.once()
+    (entry,) = campaign.status["recoveries"]
+    assert (entry["state"], entry["persons"]) == ("Settled", ["change-approver", "network-author"])
+    assert (campaign.status["phase"], campaign.phases()["edge-1"], campaign.reason("edge-1")) == (
+        "Failed",
+        "Failed",
+        "DeviceRetired",
+    )
+    assert campaign.world.ledger.reservations == ()
+    assert campaign.world.lock() is None
+
+
+async def test_a_recovery_that_was_taken_up_goes_on_whatever_git_says_later(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.world.acknowledge()
+    await campaign.once()
+    campaign.world.claim()
+    said(campaign, ("network-author", "change-approver"), "OutcomeVerifiedByHand")
+    await campaign.once()
+    assert campaign.status["recoveries"][0]["state"] == "Accepted"
+    campaign.recovery = Block(why="it stands there since the pinned root")
+    await campaign.once()
+    assert campaign.status["recoveries"][0]["state"] == "Accepted"
+    assert campaign.world.states() == ["Granted"]
+    campaign.world.finish("edge-1", "Failed")
+    await campaign.settle("edge-1", 60)
+    await campaign.once()
+    assert campaign.status["recoveries"][0]["state"] == "Settled"
+    assert (campaign.phases()["edge-1"], campaign.reason("edge-1")) == ("Failed", "OutcomeVerifiedByHand")
+
+
+async def test_one_person_ends_nothing(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.world.acknowledge()
+    await campaign.once()
+    campaign.world.claim()
+    said(campaign, ("network-author",))
+    await campaign.once()
+    (entry,) = campaign.status["recoveries"]
+    assert (entry["state"], entry["reason"]) == ("Held", "RecoveryNeedsTwoPersons")
+    assert len(campaign.world.ledger.reservations) == 1
 
 
 @pytest.mark.parametrize("write", range(1, 6))
