@@ -17,6 +17,8 @@ from gitops_ctl.cli.connection import Target, cluster_options, connected, run_as
 from gitops_ctl.cli.events import newest_events
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
 from gitops_ctl.cli.output import API_VERSION
+from gitops_ctl.cli.rolloutreport import rollouts_html
+from gitops_ctl.cli.rolloutstatus import rollout_summaries
 from gitops_ctl.cli.status import summary_of
 from gitops_ctl.cli.topologystatus import topology_summaries
 from gitops_ctl.core.clock import to_rfc3339
@@ -48,6 +50,7 @@ dt{opacity:.75}dd{margin:0;overflow-wrap:anywhere}.badge{color:#fff;border-radiu
 <p>$overview</p>
 <h2>Sources</h2>$sources
 <h2>Syncs</h2>$syncs
+$rollouts
 $scheduling
 <h2>Events, newest first</h2>$events
 <script id="data" type="application/json">$data</script>
@@ -61,7 +64,7 @@ $scheduling
 )
 @cluster_options
 def report(*, file: Path | None, kubeconfig: Path | None, context: str | None, namespace: str) -> None:
-    """Write a self-contained HTML page of sources, syncs, what was refused or held and why, drift and events."""
+    """Write a self-contained HTML page of sources, syncs, what was refused or held and why, drift, rollouts with their timeline, and events."""
     page = page_of(run_async(_state(Target(kubeconfig, context, namespace))))
     if file is None:
         click.echo(page, nl=False)
@@ -93,6 +96,7 @@ async def state_of(client: "KubeClient", *, namespace: str) -> JsonObject:
         "namespace": namespace,
         "sources": [_source(tree) for tree in sources],
         "syncs": [_sync(tree) for tree in syncs],
+        "rollouts": await rollout_summaries(client, namespace=namespace),
         "scheduling": [] if namespace else await topology_summaries(client),
         "events": await newest_events(client, namespace=namespace, limit=_EVENTS),
     }
@@ -148,6 +152,7 @@ def page_of(state: JsonObject) -> str:
         overview=_overview([*sources, *syncs]),
         sources="".join(map(_source_section, sources)) or "<p>There is none.</p>",
         syncs="".join(map(_sync_section, syncs)) or "<p>There is none.</p>",
+        rollouts=rollouts_html(objects_at(state, "rollouts"), generated=text_at(state, "generated")),
         scheduling=_scheduling(objects_at(state, "scheduling")),
         events=_table(("time", "type", "reason", "object", "note", "count"), events) or "<p>There is none.</p>",
         # As a text of a script element: only "<" could end it.

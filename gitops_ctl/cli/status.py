@@ -10,6 +10,7 @@ import click
 from gitops_ctl.cli.connection import Target, cluster_options, connected, run_async
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC, Kind
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
+from gitops_ctl.cli.rolloutstatus import is_under_way, rollout_summaries, write_rollout
 from gitops_ctl.cli.switches import is_fine, switch_summaries
 from gitops_ctl.cli.topologystatus import is_running, topology_summaries
 from gitops_ctl.core.clock import SystemClock
@@ -28,9 +29,9 @@ _COLUMNS = ("KIND", "NAMESPACE", "NAME", "READY", "REASON", "REVISION", "SINCE",
 @cluster_options
 @output_option
 def status(*, watch: bool, kubeconfig: Path | None, context: str | None, namespace: str, output: Format) -> int:
-    """Show sources, syncs, switches, proposals and scheduling, what they wait for and what was refused.
+    """Show sources, syncs, switches, proposals, rollouts and scheduling, what they wait for and what was refused.
 
-    The exit code is 0 when everything is Ready, a switch or drain that runs and a proposal that waits included, and 1 otherwise.
+    The exit code is 0 when everything is Ready, and 1 otherwise.  A switch, drain or rollout that is under way and a proposal that waits count as Ready.
     """
     return run_async(_status(Target(kubeconfig, context, namespace), watch=watch, form=output))
 
@@ -41,11 +42,12 @@ async def show_status(client: "KubeClient", *, namespace: str) -> None:
 
 
 async def summaries(client: "KubeClient", *, namespace: str) -> list[JsonObject]:
-    """Sources, syncs, switches, proposals that wait and, for all namespaces, scheduling: each in its stable form."""
+    """Sources, syncs, switches, proposals that wait, rollouts and, for all namespaces, scheduling: each in its stable form."""
     found: list[JsonObject] = []
     for kind in (GIT_SOURCE, SYNC):
         found += [summary_of(kind, item) for item in (await client.list_all(kind.path(namespace))).items]
     found += await switch_summaries(client, namespace=namespace)
+    found += await rollout_summaries(client, namespace=namespace)
     # What schedules is the whole cluster's, and belongs to no namespace.
     return found if namespace else [*found, *await topology_summaries(client)]
 
@@ -60,7 +62,7 @@ async def _status(target: Target, *, watch: bool, form: Format) -> int:
                 _write(found, form=form, repaint=watch and sys.stdout.isatty())
                 shown = found
             if not watch:
-                return 0 if all(is_fine(item) or is_running(item) for item in found) else 1
+                return 0 if all(is_fine(item) or is_running(item) or is_under_way(item) for item in found) else 1
             await clock.sleep(_REFRESH_S)
 
 
@@ -76,6 +78,7 @@ def _write(found: Sequence[JsonObject], *, form: Format, repaint: bool) -> None:
             click.echo("there are no sources and no syncs here; `gitops-ctl bootstrap` makes the first", err=True)
         for item in found:
             _write_details(item)
+            write_rollout(item)
 
 
 def _write_details(item: JsonObject) -> None:
