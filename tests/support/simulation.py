@@ -60,7 +60,7 @@ class _Events(Streams):
                 continue
             metadata = event["object"]["metadata"]
             name = f"event {event['type']} {event['object']['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
-            kind = self._plan.pass_by(name, Side.BEFORE)
+            kind = self._plan.pass_by(name, Side.BEFORE, state="")
             if kind is Kind.LATE:
                 await asyncio.sleep(LATE_S)
             yield event
@@ -118,7 +118,7 @@ class World:
             raise Crash(name)
         if side is Side.BEFORE and self.clock.boot_s() < self._server_back_s and not name.startswith("git"):
             raise Unavailable("the server is away", subject=name)
-        match self.plan.pass_by(name, side):
+        match self.plan.pass_by(name, side, state=""):
             case Kind.CRASH:
                 image.die()
                 raise Crash(name)
@@ -230,7 +230,7 @@ class Image:
         async def once(call: Call, authorization: str) -> bytes:
             name = f"sending {call.subject}"
             writes = call.verb in WRITES and "/leases" not in call.path
-            if writes and world.plan.pass_by(name, Side.BEFORE) is Kind.STOPPED:
+            if writes and world.plan.pass_by(name, Side.BEFORE, state="") is Kind.STOPPED:
                 self._awake_s = world.clock.boot_s() + STOPPED_S
             await world.clock.sleep(self._awake_s - world.clock.boot_s())
             return await send(call, authorization)  # type: ignore[no-any-return]

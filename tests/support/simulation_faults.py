@@ -61,6 +61,7 @@ class Fault:
 
 
 WRITES = frozenset({"create", "apply", "patch", "update", "delete"})
+READS = frozenset({"get", "list", "watch", "target", "event", "sending"})
 
 
 def faults_at(point: IoPoint) -> Iterable[Kind]:
@@ -84,15 +85,23 @@ class FaultPlan:
     armed: bool = False
     seen: list[IoPoint] = field(default_factory=list)
     happened: list[Fault] = field(default_factory=list)
+    states: dict[IoPoint, tuple[str, int]] = field(default_factory=dict)
     _numbers: Counter[tuple[str, Side]] = field(default_factory=Counter)
+    _effects: int = 0
 
-    def pass_by(self, name: str, side: Side) -> Kind | None:
-        """Note the point; the kind of fault that happens here, if any."""
+    def pass_by(self, name: str, side: Side, *, state: str) -> Kind | None:
+        """Note the point; the kind of fault that happens here, if any.
+
+        Args:
+            state: the process, and what would be left in the world if it ended here; effects outside the store are counted here.
+        """
         if not self.armed:
             return None
         self._numbers[name, side] += 1
         point = IoPoint(name, self._numbers[name, side], side)
         self.seen.append(point)
+        self._effects += side is Side.AFTER and point.verb not in READS
+        self.states[point] = (state, self._effects)
         for fault in self.faults:
             if fault.point == point:
                 self.happened.append(fault)

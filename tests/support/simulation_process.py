@@ -85,7 +85,7 @@ class Process(Generic[W]):
         world = self._world
         if side is Side.BEFORE and world.clock.boot_s() < world.server_back_s:
             raise Unavailable("the server is away", subject=name)
-        match world.plan.pass_by(name, side):
+        match world.plan.pass_by(name, side, state=f"{self._name} {world.api.store.version}"):
             case Kind.CRASH:
                 self.dead = True
                 raise Crash(name)

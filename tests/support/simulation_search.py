@@ -20,6 +20,7 @@ class Search:
     run: Run
     runs: int = 0
     points: tuple[IoPoint, ...] = ()
+    states: dict[IoPoint, tuple[str, int]] = field(default_factory=dict)
     end: dict[str, Any] = field(default_factory=dict)
 
     def begin(self) -> None:
@@ -27,14 +28,24 @@ class Search:
         if not self.end:
             plan = FaultPlan()
             self.end = self._play(plan)
-            self.points = tuple(plan.seen)
+            self.points, self.states = tuple(plan.seen), plan.states
             assert self.points, "a story without an I/O point shows nothing"
 
     def singles(self, kinds: Iterable[Kind]) -> list[Fault]:
-        """One fault of these kinds at every point where it means something."""
+        """One fault of these kinds at every point where it means something.
+
+        A crash forgets everything but the world: of the points of a process between two effects only the first and the last are taken.
+        """
         self.begin()
         wanted = tuple(kinds)
-        return [Fault(kind, point) for point in self.points for kind in faults_at(point) if kind in wanted]
+        deadly = [point for point in self.points if Kind.CRASH in faults_at(point)]
+        ends = {point for by in (deadly, deadly[::-1]) for point in {self.states[one]: one for one in by}.values()}
+        return [
+            Fault(kind, point)
+            for point in self.points
+            for kind in faults_at(point)
+            if kind in wanted and (kind is not Kind.CRASH or point in ends)
+        ]
 
     def explore(self, kinds: Iterable[Kind], *, count: int, seed: int) -> list[str]:
         """A seeded sample of the single faults, or all of them; what went wrong."""

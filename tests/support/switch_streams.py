@@ -24,7 +24,7 @@ class FaultyStreams(Streams):
                 continue
             metadata = event["object"]["metadata"]
             name = f"event {event['type']} {event['object']['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
-            kind = self._plan.pass_by(name, Side.BEFORE)
+            kind = self._plan.pass_by(name, Side.BEFORE, state="")
             if kind is Kind.LATE:
                 await asyncio.sleep(self._late_s)
             yield event

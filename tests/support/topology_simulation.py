@@ -303,7 +303,7 @@ class Manager(Process[Simulation]):
 
         async def once(call: Call, authorization: str) -> bytes:
             writes = self._world.leased and call.verb in WRITES and "/leases" not in call.path
-            if writes and self._world.plan.pass_by(f"sending {call.subject}", Side.BEFORE) is Kind.STOPPED:
+            if writes and self._world.plan.pass_by(f"sending {call.subject}", Side.BEFORE, state="") is Kind.STOPPED:
                 self._awake_s = self._world.clock.boot_s() + STOPPED_S
             await self._world.clock.sleep(self._awake_s - self._world.clock.boot_s())
             return bytes(await send(call, authorization))

@@ -6,6 +6,7 @@ A path is a tuple of steps in the wire form of `fieldsV1`: `f:name` a member, `k
 
 import json
 from collections.abc import Iterable, Mapping
+from json.encoder import encode_basestring
 from typing import Any, TypeAlias
 
 Path: TypeAlias = tuple[str, ...]
@@ -19,6 +20,11 @@ _encoder = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=
 
 def compact(value: Any) -> str:
     """JSON without spaces, keys sorted."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
+        members = (f"{encode_basestring(name)}:{encode_basestring(value[name])}" for name in sorted(value))
+        return "{" + ",".join(members) + "}"
     return _encoder.encode(value)
 
 
