@@ -116,6 +116,7 @@ def test_comments_and_empty_lines_say_nothing():
         (f"192.0.2.17 ssh-rsa {KEYS['ed25519'].split()[1]}", "line 2 .* is not of type ssh-rsa"),
         ("192.0.2.17 ssh-ed25519 AAAA", "line 2 .* is not of type ssh-ed25519"),
     ],
+    ids=["no key", "not base64", "unknown mark", "short revoked", "another type", "short"],
 )
 def test_a_line_that_cannot_be_read_is_named_and_nothing_is_pinned(line, why):
     with pytest.raises(TerminalError, match=why) as raised:
@@ -131,6 +132,7 @@ def test_a_line_that_cannot_be_read_is_named_and_nothing_is_pinned(line, why):
         (f"{HOST} sk-ssh-ed25519@openssh.com AAAA", "sk-ssh-ed25519@openssh.com"),
         (f"@cert-authority * {KEYS['ed25519']}", "@cert-authority"),
     ],
+    ids=["dss", "sk", "authority"],
 )
 def test_what_cannot_be_pinned_pins_nothing_and_is_named_when_nothing_else_is_there(line, named):
     assert pinned(f"{line}\n{HOST} {KEYS['rsa']}\n") == (blob("rsa"),)
