@@ -26,6 +26,8 @@ from gitops_ctl.cli.deviceoptions import device_options
 from gitops_ctl.cli.measure import MeasuredGit, refresher
 from gitops_ctl.cli.pullcheck import pull_child
 from gitops_ctl.cli.revisions import RevisionReader
+from gitops_ctl.cli.rolloutfleet import ManagedFleet
+from gitops_ctl.cli.rolloutoptions import rollout_options
 from gitops_ctl.cli.topologyoptions import topology_options
 from gitops_ctl.cli.topologyrules import register_scheduling
 from gitops_ctl.cni.proposals_reading import ProposalDesk
@@ -45,12 +47,15 @@ from gitops_ctl.forge.room import ProposalRoom
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import ChildTransport
 from gitops_ctl.kube.config import load_cluster
-from gitops_ctl.kube.events import EventKind, EventRecorder
+from gitops_ctl.kube.events import Emit, EventKind, EventRecorder
 from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.lease import Leader, LeaseTiming
 from gitops_ctl.kube.looplag import watch_lag
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.rollout.bootstrap import bind
+from gitops_ctl.rollout.controller import Intervals
+from gitops_ctl.rollout.room import Options as RolloutOptions
+from gitops_ctl.rollout.room import RolloutRoom
 from gitops_ctl.scheduling.options import Options as TopologyOptions
 from gitops_ctl.scheduling.room import SchedulingRoom
 from gitops_ctl.source.room import Options as SourceOptions
@@ -92,6 +97,7 @@ class Settings:
     lease: LeaseTiming
     scheduling: TopologyOptions
     devices: DeviceOptions | None
+    rollouts: Intervals
 
 
 @click.command()
@@ -113,6 +119,7 @@ class Settings:
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
 @click.option("--lease-duration", default=15.0, show_default=True, help="Seconds; the renew deadline is two thirds.")
 @device_options
+@rollout_options
 @topology_options
 def manager(  # noqa: PLR0913  each is an option
     *,
@@ -129,6 +136,7 @@ def manager(  # noqa: PLR0913  each is an option
     lease_duration: float,
     options: TopologyOptions,
     devices: DeviceOptions | None,
+    rollouts: Intervals,
 ) -> int:
     """Run the controllers until SIGTERM."""
     forbid_core_dumps()
@@ -146,6 +154,7 @@ def manager(  # noqa: PLR0913  each is an option
         lease=lease_timing(lease_duration),
         scheduling=options,
         devices=devices,
+        rollouts=rollouts,
     )
     # What was imported stays, and trees hold no cycles: searching for them at every step costs more than all planning.
     gc.freeze()
@@ -188,6 +197,7 @@ async def run_manager(settings: Settings) -> int:
             allow_file=settings.allow_file,
             scheduling=settings.scheduling,
             devices=settings.devices,
+            rollouts=settings.rollouts,
             git=MeasuredGit(transport, metrics, client.clock),
         )
         lag = asyncio.create_task(watch_lag(client.clock, observe=metrics.loop_lag_seconds.observe), name="lag")
@@ -219,13 +229,15 @@ class Rooms:
     tellings: TellingRoom
     scheduling: SchedulingRoom | None
     devices: TopologyRoom | None
+    rollouts: RolloutRoom | None
     http: HttpxClient
 
     @property
     def running(self) -> tuple[Room, ...]:
         """Every room that this process has."""
         rooms = (self.sources, self.syncs, self.proposals, self.switches, self.tellings)
-        return (*rooms, *(room for room in (self.scheduling, self.devices) if room is not None))
+        chosen = (self.scheduling, self.devices, self.rollouts)
+        return (*rooms, *(room for room in chosen if room is not None))
 
     def drains(self) -> Mapping[str, float | None]:
         """The age in seconds of the drain of each queue, None where nobody knows."""
@@ -244,6 +256,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     git: ManagersGit | None = None,
     scheduling: TopologyOptions | None = None,
     devices: DeviceOptions | None = None,
+    rollouts: Intervals | None = None,
 ) -> Rooms:
     """The rooms of one process; source and sync are joined by the revisions that the one accepts and the other applies.
 
@@ -253,6 +266,7 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         allow_file, namespace: the local flag; only objects of this namespace, empty for all.
         timing, git: of the informers; how repositories are read, in a child process when None.
         scheduling, devices: options of topology-aware scheduling and of managed devices; None for a process without.
+        rollouts: the waits of software rollouts, which a process with managed devices carries out.
     """
     register_scheduling(topology := scheduling or TopologyOptions())
     revisions = AcceptedRevisions()
@@ -293,7 +307,14 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
     tellings = TellingRoom(client, places, events=events, check=pull_child(topology), http=http, options=telling)
     schedules = schedule(client, scheduling, emit=partial(emit, action="Schedule"), require=require, timing=timing)
     managed = inventory(client, devices, emit=partial(emit, action="Project"), require=require, timing=timing)
-    return Rooms(sources, syncs, proposals, switches, tellings, schedules, managed, http)
+    campaigns = (
+        campaign_room(
+            client, managed, revisions=revisions, read=reader, emit=partial(emit, action="Roll"), waits=rollouts
+        )
+        if managed is not None
+        else None
+    )
+    return Rooms(sources, syncs, proposals, switches, tellings, schedules, managed, campaigns, http)
 
 
 def schedule(client: KubeClient, options: TopologyOptions | None, **given: Any) -> SchedulingRoom | None:
@@ -305,6 +326,33 @@ def inventory(client: KubeClient, options: DeviceOptions | None, **given: Any) -
     """The room of managed devices, which takes its policy from the one that reserves by it; None without options."""
     bound = partial(_bound_policy, client)
     return None if options is None else TopologyRoom(client, bind=bound, options=options, **given)
+
+
+def campaign_room(
+    client: KubeClient,
+    managed: TopologyRoom,
+    *,
+    revisions: AcceptedRevisions,
+    read: RevisionReader,
+    emit: Emit,
+    waits: Intervals | None,
+) -> RolloutRoom:
+    """The room of software rollouts, over the devices, the policy and the leadership of the room that manages devices."""
+    place = managed.options
+    return RolloutRoom(
+        client,
+        revisions=revisions,
+        read=read,
+        inventory=ManagedFleet(managed.caches, place),
+        options=RolloutOptions(
+            namespace=place.namespace,
+            policy=place.policy,
+            intervals=waits or Intervals(),
+            emit=emit,
+            require=managed.require,
+            timing=managed.timing,
+        ),
+    )
 
 
 async def _bound_policy(client: KubeClient, namespace: str, name: str) -> FleetPolicy:
@@ -384,6 +432,7 @@ def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: Kube
             "telling": rooms.tellings.queue,
             **(rooms.scheduling.queues if rooms.scheduling is not None else {}),
             **(rooms.devices.queues if rooms.devices is not None else {}),
+            **({"iosxesoftwarerollout": rooms.rollouts.queue} if rooms.rollouts is not None else {}),
         }
         if rooms.devices is not None:
             metrics.projections.read = rooms.devices.passes

@@ -38,10 +38,16 @@ _EVENTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Latest times of the next look, in seconds; every wait is driven by a watch besides."""
+    """Latest times of the next look, in seconds; every wait is driven by a watch besides.
+
+    Attributes:
+        preflight_s: after so long a plan is put before its approvers although a preflight is missing.
+    """
 
     resync_s: float = 10.0
     planning_retry_s: float = 5.0
+    activation_recheck_s: float = 60.0
+    preflight_s: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ and the policy are judged anew only when one of them changed; only the age of it
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import NamedTuple
 
-from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.fleet.device import Device
 from gitops_ctl.fleet.encoding import sha256_of
 from gitops_ctl.fleet.health import HealthProblem, Member, Standing, standing_of
@@ -17,8 +17,6 @@ from gitops_ctl.fleet.node import NodeSeen
 from gitops_ctl.fleet.policy import FleetPolicy, matches_fleet, semantic_hash
 from gitops_ctl.rollout.planhash import membership_hash
 from gitops_ctl.rollout.problem import Problem, Reason
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,43 +40,23 @@ class FleetLook:
         return sha256_of({"membership": self.membership_hash, "problems": problems})
 
 
-class ByVersion(Generic[T]):
-    """What objects are read as, remembered until they change.  Forgets what is not given any more.
+class Seen(NamedTuple):
+    """One device by name, with the versions that it and its Node had when they were seen: (UID, resourceVersion) of both."""
 
-    A cache hands out the same tree until the object changes, so trees are told apart by identity first; a tree that was listed anew is
-    known by UID and resourceVersion.
-    """
-
-    def __init__(self, read: Callable[[JsonObject], T]) -> None:
-        self._read = read
-        self._known: dict[int, tuple[JsonObject, T]] = {}
-
-    def __call__(self, trees: Iterable[JsonObject]) -> tuple[T, ...]:
-        """The objects as values, in the order of the trees, which nobody may change afterwards."""
-        before, self._known = self._known, {}
-        by_version: dict[tuple[str, str], T] = {}
-        values = []
-        for tree in trees:
-            found = before.get(id(tree))
-            if found is None or found[0] is not tree:
-                by_version = by_version or {_version(old): value for old, value in before.values()}
-                value = by_version.get(_version(tree))
-                found = (tree, self._read(tree) if value is None else value)
-            self._known[id(tree)] = found
-            values.append(found[1])
-        return tuple(values)
+    key: NamespacedName
+    version: tuple[str, str, str, str]
 
 
-def _version(tree: JsonObject) -> tuple[str, str]:
-    return text_at(tree, "metadata", "uid"), text_at(tree, "metadata", "resourceVersion")
+Read = Callable[[NamespacedName], tuple[Device, NodeSeen | None] | None]
+"""A device and its Node as they were seen last; None for one that is gone."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Known:
-    """One device with its Node, judged; `node` is None where there is none of its name."""
+    """One device with its Node, judged; the objects themselves are not kept."""
 
-    device: Device
-    node: NodeSeen | None
+    version: tuple[str, str, str, str]
+    labels: Mapping[str, str]
     standing: Standing | HealthProblem | None
     """None outside the fleet."""
 
@@ -88,7 +66,7 @@ class FleetMemo:
 
     def __init__(self) -> None:
         self._policy = ""
-        self._known: dict[str, _Known] = {}
+        self._known: dict[NamespacedName, _Known] = {}
         self._groups: list[tuple[str, tuple[str, ...]]] | None = None
         self._membership = ""
 
@@ -101,34 +79,72 @@ class FleetMemo:
         now: datetime,
         freshness_s: int | None = None,
     ) -> FleetLook:
-        """The fleet as it is.
+        """The fleet as these objects have it.
 
         Args:
             devices: of all namespaces; those outside the fleet and retired ones are passed over.
             nodes: by name.
             freshness_s: the policy's when left out.
         """
-        before = self._of_policy(policy)
+        given = {NamespacedName(one.namespace, one.name): (one, nodes.get(one.node_name)) for one in devices}
+        seen = [Seen(key, _versions(device, node)) for key, (device, node) in given.items()]
+        return self.over(seen, given.get, policy=policy, now=now, freshness_s=freshness_s)
+
+    def over(
+        self,
+        seen: Iterable[Seen],
+        read: Read,
+        *,
+        policy: FleetPolicy,
+        now: datetime,
+        freshness_s: int | None = None,
+    ) -> FleetLook:
+        """The fleet as it was seen; only what changed since the last look is read."""
+        self._take_policy(policy)
         limit = policy.health_freshness_s if freshness_s is None else freshness_s
-        self._known, members, problems, groups = {}, [], [], []
-        for device in sorted(devices, key=lambda one: (one.namespace, one.name)):
-            known = _judged(before.get(device.uid), device, nodes.get(device.node_name), policy)
-            self._known[device.uid] = known
+        before, self._known = self._known, {}
+        members, problems, groups = [], [], []
+        for key, version in sorted(seen):
+            known = before.get(key)
+            known = known if known is not None and _is_same(known, version) else _judged(read(key), version, policy)
+            if known is None:
+                continue
+            self._known[key] = known
             standing = known.standing
             if isinstance(standing, HealthProblem):
-                problems.append(_problem(device, standing))
+                problems.append(_problem(key, standing))
             elif standing is not None:
                 members.append(standing.member(now, freshness_s=limit))
                 groups.append((standing.physical_id, standing.groups))
         return FleetLook(tuple(members), tuple(problems), self._hash_of(groups))
 
-    def _of_policy(self, policy: FleetPolicy) -> dict[str, _Known]:
-        """What is known, as far as it was judged by a policy of this meaning."""
+    def unknown(self, seen: Iterable[Seen], policy: FleetPolicy) -> list[Seen]:
+        """Those of which a look would have to read something."""
+        self._take_policy(policy)
+        found = []
+        for one in seen:
+            known = self._known.get(one.key)
+            if known is None or not _is_same(known, one.version):
+                found.append(one)
+        return found
+
+    def learn(self, one: Seen, read: Read, policy: FleetPolicy) -> None:
+        """Judge one device before somebody looks."""
+        self._take_policy(policy)
+        known = _judged(read(one.key), one.version, policy)
+        if known is not None:
+            self._known[one.key] = known
+
+    def matching(self, namespace: str, matches: Callable[[Mapping[str, str]], bool]) -> list[NamespacedName]:
+        """Devices of a namespace, by name, that had such labels at the last look."""
+        found = (key for key, known in self._known.items() if key.namespace == namespace and matches(known.labels))
+        return sorted(found)
+
+    def _take_policy(self, policy: FleetPolicy) -> None:
+        """Forget what was judged by a policy of another meaning."""
         meaning = semantic_hash(policy)
         if meaning != self._policy:
-            self._policy = meaning
-            return {}
-        return self._known
+            self._policy, self._known = meaning, {}
 
     def _hash_of(self, groups: list[tuple[str, tuple[str, ...]]]) -> str:
         if groups != self._groups:
@@ -136,21 +152,25 @@ class FleetMemo:
         return self._membership
 
 
-def _judged(known: _Known | None, device: Device, node: NodeSeen | None, policy: FleetPolicy) -> _Known:
-    """The device as it was judged, or judged now when it, or its Node, is another one or another version."""
-    if known is not None and _is_same(known.device, device) and _is_same(known.node, node):
-        return known
+def _versions(device: Device, node: NodeSeen | None) -> tuple[str, str, str, str]:
+    has_node = ("", "") if node is None else (node.uid, node.resource_version)
+    return device.uid, device.resource_version, *has_node
+
+
+def _is_same(known: _Known, version: tuple[str, str, str, str]) -> bool:
+    """Whether it is that version; one without a version is never known."""
+    return known.version == version and bool(version[1]) and bool(version[2]) is bool(version[3])
+
+
+def _judged(
+    found: tuple[Device, NodeSeen | None] | None, version: tuple[str, str, str, str], policy: FleetPolicy
+) -> _Known | None:
+    if found is None:
+        return None
+    device, node = found
     in_fleet = device.retired is None and matches_fleet(policy, device.labels)
-    return _Known(device, node, standing_of(device, node, policy) if in_fleet else None)
+    return _Known(version, device.labels, standing_of(device, node, policy) if in_fleet else None)
 
 
-def _is_same(one: Device | NodeSeen | None, other: Device | NodeSeen | None) -> bool:
-    if one is other:
-        return True
-    if one is None or other is None:
-        return False
-    return bool(one.resource_version) and (one.uid, one.resource_version) == (other.uid, other.resource_version)
-
-
-def _problem(device: Device, found: HealthProblem) -> Problem:
-    return Problem(Reason.FLEET_INCOMPLETE, found.message, f"{device.namespace}/{device.name}", found.reason)
+def _problem(key: NamespacedName, found: HealthProblem) -> Problem:
+    return Problem(Reason.FLEET_INCOMPLETE, found.message, str(key), found.reason)

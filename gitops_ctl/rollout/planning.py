@@ -36,7 +36,13 @@ _AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class FleetSeen:
-    """The fleet by the informers: all devices and Nodes, and what was found in them."""
+    """The fleet by the informers.
+
+    Attributes:
+        devices: of the namespace, all that the plan may select; others may be among them.
+        nodes: those of these devices, by name.
+        look: what was found in the whole fleet.
+    """
 
     devices: Sequence[Device]
     nodes: Mapping[str, NodeSeen]
@@ -49,14 +55,14 @@ class PlanningPorts:
 
     Attributes:
         policy: the fleet policy, bound to its ledger.
-        fleet: None until the informers have seen everything.
+        fleet: for the planning of a rollout; None until the informers have seen everything.
         secrets: the source Secrets that a rollout names, by name: metadata and the keys `allowed*`, read live.
     """
 
     client: KubeClient
     clock: Clock
     policy: Callable[[], Awaitable[BoundPolicy]]
-    fleet: Callable[[FleetPolicy], FleetSeen | None]
+    fleet: Callable[[FleetPolicy, JsonObject], Awaitable[FleetSeen | None]]
     secrets: Callable[[JsonObject], Awaitable[Mapping[str, SourceSecret]]]
 
 
@@ -88,7 +94,7 @@ async def plan_rollout(ports: PlanningPorts, rollout: JsonObject, *, failed_dige
         Refused: the policy, or its ledger, cannot be used.
     """
     bound = await ports.policy()
-    seen = ports.fleet(bound.record.policy)
+    seen = await ports.fleet(bound.record.policy, rollout)
     if seen is None:
         return None
     given = await _given(ports, rollout, bound, seen)

@@ -82,6 +82,7 @@ class Caches:
         self.leaves: Informer[SeenLeaf] = Informer(client, LEAF, trim=seen_leaf, timing=timing)
         self.leaves.cache.add_index(BY_DEVICE, lambda _key, leaf: [str(leaf.device)])
         self.secrets: dict[str, Informer[str]] = {}
+        self._secret_handlers: list[Callable[[Change[str]], None]] = []
 
     @property
     def inventory(self) -> tuple[Informer[Any], ...]:
@@ -120,7 +121,15 @@ class Caches:
             self.secrets[namespace] = Informer(
                 self._client, SECRET, trim=_version, namespace=namespace, timing=self._timing, metadata_only=True
             )
+            for handler in self._secret_handlers:
+                self.secrets[namespace].add_handler(handler)
         return self.secrets[namespace]
+
+    def hear_of_secrets(self, handler: Callable[[Change[str]], None]) -> None:
+        """Call `handler` for each change of a Secret's metadata in a namespace with devices, now and later."""
+        self._secret_handlers.append(handler)
+        for informer in self.secrets.values():
+            informer.add_handler(handler)
 
     def versions(self, namespace: str) -> Mapping[str, str] | None:
         """The resourceVersion of each Secret of a namespace by name; None when they are not all seen."""

@@ -41,6 +41,7 @@ class TopologyRoom:
 
     Attributes:
         policy: the fleet policy in force; None while there is none that can be used.
+        timing: of the informers.
     """
 
     def __init__(  # noqa: PLR0913  what a manager may choose
@@ -55,7 +56,7 @@ class TopologyRoom:
         pace: Pace | None = None,
     ) -> None:
         """`require` raises LeadershipLost when the manager may not write any more."""
-        self.options = options or Options()
+        self.options, self.timing = options or Options(), timing
         self.policy: FleetPolicy | None = None
         self.caches = Caches(client, options=self.options, timing=timing)
         self._client, self._bind, self._emit = client, bind, emit

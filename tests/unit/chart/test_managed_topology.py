@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gitops_ctl.cli.deviceoptions import device_options
+from gitops_ctl.cli.rolloutoptions import rollout_options
 from gitops_ctl.cli.manager import manager
 from gitops_ctl.topology.workers_plan import ROLE_PREFIX
 from tests.support.device_world import DEVICES, POLICY_NAME, SECRETS, DeviceWorld, in_device_world
@@ -131,6 +132,7 @@ def test_every_flag_can_be_set_by_a_value() -> None:
     named = set(schema["properties"]["managedTopology"]["properties"]["options"]["properties"])
 
     @device_options
+    @rollout_options
     def probe(**_: object) -> None:
         """Only its options count."""
 

@@ -5,7 +5,7 @@ import pytest
 from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.node import node_of
 from gitops_ctl.rollout import fleetlook
-from gitops_ctl.rollout.fleetlook import ByVersion, FleetMemo
+from gitops_ctl.rollout.fleetlook import FleetMemo
 from tests.support.rollout_planning import NOW, SITE, changed, device, fleet, node, observed, policy_record
 
 RISK = [
@@ -13,41 +13,10 @@ RISK = [
 ]
 
 
-class Read:
-    """A reader that counts."""
-
-    def __init__(self):
-        self.count = 0
-
-    def __call__(self, tree):
-        self.count += 1
-        return tree["metadata"]["name"]
-
-
 def seen(trees, *, memo=None, policy=None, nodes=None, now=NOW, **more):
     memo = memo or FleetMemo()
     nodes = {one.name: one for one in map(node_of, map(node, trees) if nodes is None else nodes)}
     return memo.look(tuple(map(device_of, trees)), nodes, policy=(policy or policy_record()).policy, now=now, **more)
-
-
-def test_objects_are_read_once_for_each_version():
-    read, trees = Read(), fleet(3)
-    known = ByVersion(read)
-    assert known(trees) == known(list(reversed(trees)))[::-1] == ("edge-1", "edge-2", "edge-3")
-    assert read.count == 3
-    relisted = [{**tree, "metadata": dict(tree["metadata"])} for tree in trees]
-    relisted[1]["metadata"]["resourceVersion"] = "42"
-    assert known(relisted) == ("edge-1", "edge-2", "edge-3")
-    assert read.count == 4
-
-
-def test_what_is_not_given_any_more_is_forgotten():
-    read, trees = Read(), fleet(2)
-    known = ByVersion(read)
-    known(trees)
-    known(trees[:1])
-    known(trees)
-    assert read.count == 3
 
 
 def test_members_stand_in_the_order_of_names_whatever_the_order_of_the_list():

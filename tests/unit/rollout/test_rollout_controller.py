@@ -60,7 +60,7 @@ class Site:
         planning = PlanningPorts(client, self.world.clock, policy, self._seen, secrets)
         return RolloutPorts(self.world.ports(client), planning, authority, self._emit, lambda: None)
 
-    def _seen(self, policy: Any) -> FleetSeen | None:
+    async def _seen(self, policy: Any, _rollout: JsonObject) -> FleetSeen | None:
         return self.fleet(policy)
 
     def fleet(self, policy: Any) -> FleetSeen | None:
