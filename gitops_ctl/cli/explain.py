@@ -14,6 +14,7 @@ from gitops_ctl.cli.connection import Target, cluster_options, connected, run_as
 from gitops_ctl.cli.history import Checkout, RangeText, open_checkout
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
+from gitops_ctl.cli.rolloutexplain import rollout
 from gitops_ctl.cli.switches import OPERATION, operation_facts
 from gitops_ctl.cli.topologyexplain import node, queue
 from gitops_ctl.core.clock import SystemClock
@@ -63,7 +64,7 @@ class _Explanations(click.Group):
 
 @click.group(cls=_Explanations)
 def explain() -> None:
-    """Say where an object comes from, what a code means, or why scheduling is as it is.
+    """Say where an object comes from, what a code means, why scheduling is as it is, or why nothing happens in a rollout.
 
     `explain WHAT` is short for `explain object WHAT`.
     """
@@ -71,6 +72,7 @@ def explain() -> None:
 
 explain.add_command(node)
 explain.add_command(queue)
+explain.add_command(rollout)
 
 
 @explain.command(_OBJECT)

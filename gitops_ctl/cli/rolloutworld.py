@@ -129,11 +129,11 @@ class Looking:
         """
         name = text_at(rollout, "metadata", "name")
         return RolloutWorld(
-            policy=await self._policy(policy),
+            policy=await self.find_policy(policy),
             devices=await self._devices(),
             nodes=tuple((await self.client.list_all("/api/v1/nodes")).items),
             leaves=tuple((await self.client.list_all(self._path("iosxesoftwareupgrades"))).items),
-            secrets=await self._source_secrets(rollout),
+            secrets=await self.source_secrets(rollout),
             live=await self.client.find(f"{self._path('iosxesoftwarerollouts')}/{name}"),
             unseen=tuple(self.unseen),
         )
@@ -141,7 +141,12 @@ class Looking:
     def _path(self, plural: str) -> str:
         return f"{_ROLLOUTS}/namespaces/{self.namespace}/{plural}"
 
-    async def _policy(self, named: str) -> JsonObject:
+    async def find_policy(self, named: str) -> JsonObject:
+        """The ConfigMap of the fleet policy, as for `world`.
+
+        Raises:
+            NotFound, Refused: there is none, or several.
+        """
         if named:
             namespace, _, name = named.partition("/")
             tree = await self.client.find(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
@@ -159,7 +164,8 @@ class Looking:
             path = f"{DEVICES}/namespaces/{self.namespace}/ciscodevices"
             return tuple((await self.client.list_all(path)).items)
 
-    async def _source_secrets(self, rollout: JsonObject) -> Mapping[str, SourceSecret] | None:
+    async def source_secrets(self, rollout: JsonObject) -> Mapping[str, SourceSecret] | None:
+        """The Secrets that the sources of a rollout name, those that are there; None where they may not be read."""
         sources = objects_at(rollout, "spec", "plan", "image", "sources")
         names = sorted({name for source in sources if (name := text_at(source, "urlSecretRef", "name"))})
         try:
