@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from cel_expr_python import cel
@@ -88,6 +88,7 @@ class Rules:
             raise RuleFailed(str(error)) from error
 
 
+@lru_cache(maxsize=4096)
 def is_transition(text: str) -> bool:
     """Whether the rule speaks of the old value."""
     return re.search(r"\boldSelf\b", text) is not None
@@ -103,7 +104,7 @@ def bound(schema: Mapping[str, Any], value: Any) -> Any:
         extra = schema.get("additionalProperties")
         rest = extra if isinstance(extra, Mapping) else {}
         return {
-            (_escaped(name) if name in properties else name): bound(properties.get(name, rest), item)
+            (escaped(name) if name in properties else name): bound(properties.get(name, rest), item)
             for name, item in value.items()
         }
     if isinstance(value, list):
@@ -113,7 +114,9 @@ def bound(schema: Mapping[str, Any], value: Any) -> Any:
     return value
 
 
-def _escaped(name: str) -> str:
+@lru_cache(maxsize=4096)
+def escaped(name: str) -> str:
+    """The name of a member as the rules write it."""
     if name in RESERVED:
         return f"__{name}__"
     if IDENTIFIER.match(name) and "__" not in name:

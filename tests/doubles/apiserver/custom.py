@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.doubles.apiserver.answers import Cause, Tree, not_implemented
-from tests.doubles.apiserver.cel import RuleFailed, Rules, bound, is_transition
+from tests.doubles.apiserver.cel import RuleFailed, Rules, bound, escaped, is_transition
 from tests.doubles.apiserver.structural import BLOCKING, Schema, child_schema, duplicates
 from tests.doubles.apiserver.structural import problems as schema_problems
 from tests.doubles.apiserver.structure import same
@@ -88,30 +88,36 @@ class _Walker:
         self._rules = rules
 
     def walk(self, schema: Schema, new: Any, old: Any, path: str) -> Iterator[Cause]:
+        before = None if old is _MISSING else bound(schema, old)
+        yield from self._walk(schema, _Pair(new, old, bound(schema, new), before), path)
+
+    def _walk(self, schema: Schema, pair: "_Pair", path: str) -> Iterator[Cause]:
+        new, old = pair.new, pair.old
         for rule in schema.get("x-kubernetes-validations", ()):
             if not (old is not _MISSING and not is_transition(rule["rule"]) and same(new, old)):
-                yield from self._rule(rule, schema, new, old, path)
+                yield from self._rule(rule, pair, path)
         if isinstance(new, Mapping):
+            known = schema.get("properties", {})
             for name, item in new.items():
                 child = child_schema(schema, name)
                 if child is not None and item is not None:
                     where = f"{path}.{name}" if path else name
-                    if "additionalProperties" in schema and name not in schema.get("properties", {}):
+                    if "additionalProperties" in schema and name not in known:
                         where = f"{path}[{name}]"
-                    yield from self.walk(child, item, _member(old, name), where)
+                    yield from self._walk(child, pair.member(name, escaped(name) if name in known else name), where)
         elif isinstance(new, list):
             for number, item in enumerate(new):
-                before = _partner(schema, item, old)
-                yield from self.walk(schema.get("items", {}), item, before, f"{path}[{number}]")
+                place = _partner(schema, item, old)
+                yield from self._walk(schema.get("items", {}), pair.item(number, place), f"{path}[{number}]")
 
-    def _rule(self, rule: Mapping[str, Any], schema: Schema, new: Any, old: Any, path: str) -> Iterator[Cause]:
+    def _rule(self, rule: Mapping[str, Any], pair: "_Pair", path: str) -> Iterator[Cause]:
         text = rule["rule"]
         if rule.get("optionalOldSelf"):
             raise not_implemented("optionalOldSelf")
-        if is_transition(text) and old is _MISSING:
+        if is_transition(text) and pair.old is _MISSING:
             return
-        value = self._bound(schema, new, path)
-        before = None if old is _MISSING else self._bound(schema, old, path)
+        value = pair.value if path else _with_metadata(pair.value, pair.new)
+        before = pair.before if path else _with_metadata(pair.before, pair.old)
         try:
             if self._rules.holds(text, value=value, old=before):
                 return
@@ -120,30 +126,47 @@ class _Walker:
                 message = self._rules.message(rule["messageExpression"], value=value, old=before) or message
         except RuleFailed as error:
             message = f"rule evaluation error: {error}"
-        yield _cause(rule, message, new, path)
+        yield _cause(rule, message, pair.new, path)
 
-    @staticmethod
-    def _bound(schema: Schema, value: Any, path: str) -> Any:
-        result = bound(schema, value)
-        if not path and isinstance(result, Mapping):
-            metadata = {key: item for key, item in value.get("metadata", {}).items() if key in ("name", "generateName")}
-            result = {**result, "apiVersion": value.get("apiVersion"), "kind": value.get("kind"), "metadata": metadata}
-        return result
+
+class _Pair(NamedTuple):
+    """A value and the stored one at the same place, each also as the rules see it; bound once, at the root."""
+
+    new: Any
+    old: Any
+    value: Any
+    before: Any
+
+    def member(self, name: str, seen: str) -> "_Pair":
+        old = _member(self.old, name)
+        return _Pair(self.new[name], old, self.value[seen], None if old is _MISSING else self.before[seen])
+
+    def item(self, number: int, place: int) -> "_Pair":
+        old, before = (_MISSING, None) if place < 0 else (self.old[place], self.before[place])
+        return _Pair(self.new[number], old, self.value[number], before)
+
+
+def _with_metadata(value: Any, tree: Any) -> Any:
+    """The root as rules see it: of the metadata only the names."""
+    if not isinstance(value, Mapping):
+        return value
+    metadata = {key: item for key, item in tree.get("metadata", {}).items() if key in ("name", "generateName")}
+    return {**value, "apiVersion": tree.get("apiVersion"), "kind": tree.get("kind"), "metadata": metadata}
 
 
 def _member(old: Any, name: str) -> Any:
     return old.get(name, _MISSING) if isinstance(old, Mapping) else _MISSING
 
 
-def _partner(schema: Schema, item: Any, old: Any) -> Any:
-    """The old item with the same keys; other lists have no partners."""
+def _partner(schema: Schema, item: Any, old: Any) -> int:
+    """Place of the old item with the same keys, -1 without one; other lists have no partners."""
     keys = schema.get("x-kubernetes-list-map-keys", ())
     if not keys or not isinstance(old, list) or not isinstance(item, Mapping):
-        return _MISSING
-    for other in old:
+        return -1
+    for place, other in enumerate(old):
         if isinstance(other, Mapping) and all(same(other.get(key), item.get(key)) for key in keys):
-            return other
-    return _MISSING
+            return place
+    return -1
 
 
 def _cause(rule: Mapping[str, Any], message: str, value: Any, path: str) -> Cause:
