@@ -186,6 +186,7 @@ class Leaf:
     annotations: Mapping[str, str]
     finalizers: tuple[str, ...]
     deleting: bool
+    created: datetime | None
     device_name: str
     target_version: str
     strategy: str
@@ -245,6 +246,7 @@ def leaf_of(tree: JsonObject) -> Leaf:
         annotations=annotations,
         finalizers=strings_at(meta, "finalizers"),
         deleting="deletionTimestamp" in meta,
+        created=moment_at(meta, "creationTimestamp"),
         device_name=text_at(spec, "deviceRef", "name"),
         target_version=text_at(spec, "targetVersion"),
         strategy=text_at(spec, "strategy", default="Reload"),

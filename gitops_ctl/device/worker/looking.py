@@ -1,0 +1,131 @@
+"""Looks at a device that change nothing (rollouts.md, sections 9.4, 13.2 and 13.4).
+
+A look asks OS.Verify and the install manager over new sessions.  What does not answer is missing in it, with the reason; who decides asks
+for what is there.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import BlockedError, GitopsError
+from gitops_ctl.device import imagechecks, preflightchecks, reads
+from gitops_ctl.device.gnoi import SoftwareSession, Verified
+from gitops_ctl.device.netconf import NetconfSession
+from gitops_ctl.device.operational import Apps, InstallState, Seen
+from gitops_ctl.device.preflightchecks import Check
+from gitops_ctl.device.worker.leafports import Access, LeafPorts
+
+T = TypeVar("T")
+NOT_READ: Final = "it was not read"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was seen.
+
+    Attributes:
+        verified: the answer to OS.Verify; None without one.
+        install: what the install manager says; a gap without a session.
+        why: what did not answer, for people.
+    """
+
+    verified: Verified | None
+    install: Seen[InstallState]
+    why: str = ""
+
+    @property
+    def running(self) -> str:
+        """The version that runs, as OS.Verify says it; empty when it does not answer."""
+        return self.verified.version if self.verified is not None else ""
+
+    @property
+    def unrest(self) -> str:
+        """Why the device is not quiescent at a known version; empty when it is."""
+        if self.verified is None:
+            return self.why or "OS.Verify does not answer"
+        return preflightchecks.quiescence_problem(self.install, verified=self.verified.version)
+
+
+@asynccontextmanager
+async def gnoi_of(ports: LeafPorts, access: Access) -> AsyncIterator[SoftwareSession]:
+    """A gNOI session with the device.
+
+    Raises:
+        BlockedError: there is no material for one.
+        GitopsError: as those of the session.
+    """
+    if access.gnoi is None:
+        raise BlockedError(f"no gNOI session can be made: {access.problem}", code=ErrorCode.GNOI_UNAVAILABLE)
+    async with ports.gnoi.session(access.gnoi) as session:
+        yield session
+
+
+@asynccontextmanager
+async def netconf_of(ports: LeafPorts, access: Access) -> AsyncIterator[NetconfSession]:
+    """A NETCONF session with the device; errors as of `gnoi_of`."""
+    if access.netconf is None:
+        raise BlockedError(f"no NETCONF session can be made: {access.problem}", code=ErrorCode.NETCONF_UNAVAILABLE)
+    async with ports.netconf.session(access.netconf) as session:
+        yield session
+
+
+async def look(ports: LeafPorts, access: Access) -> Look:
+    """One look; errors of the device become what is missing."""
+    async with access.turn:
+        verified, why = await _tried(lambda: _verified(ports, access))
+        install, why_not = await _tried(lambda: _install(ports, access))
+    gap = Seen(InstallState(), (why_not or NOT_READ,))
+    return Look(verified, install or gap, "; ".join(filter(None, (why, why_not))))
+
+
+async def apps_of(ports: LeafPorts, access: Access) -> Seen[Apps]:
+    """What the device hosts; raises the errors of the session."""
+    async with access.turn, netconf_of(ports, access) as session:
+        return await reads.apps(session)
+
+
+async def device_checks(ports: LeafPorts, access: Access, *, image_bytes: int | None) -> tuple[Look, tuple[Check, ...]]:
+    """The checks of 9.4 that the device answers.
+
+    Args:
+        image_bytes: that have to fit into its flash; None: nothing is installed, or the size is not known.
+
+    Raises:
+        GitopsError: no session: it may be there later.
+    """
+    async with access.turn:
+        verified = await _verified(ports, access)
+        async with netconf_of(ports, access) as session:
+            install = await reads.install_state(session)
+            saved = await reads.saved_configuration(session)
+            platform = await reads.platform(session)
+    checks = [
+        preflightchecks.netconf(None),
+        imagechecks.gnoi(None, running=verified.version),
+        preflightchecks.install_mode(install),
+        preflightchecks.quiescent(install, verified=verified.version),
+        preflightchecks.saved_configuration(saved, block=ports.unsaved_blocks),
+    ]
+    if image_bytes is not None:
+        checks.append(preflightchecks.flash_space(platform, install, needed=image_bytes))
+    return Look(verified, install), tuple(checks)
+
+
+async def _verified(ports: LeafPorts, access: Access) -> Verified:
+    async with gnoi_of(ports, access) as session:
+        return await session.verify()
+
+
+async def _install(ports: LeafPorts, access: Access) -> Seen[InstallState]:
+    async with netconf_of(ports, access) as session:
+        return await reads.install_state(session)
+
+
+async def _tried(reading: Callable[[], Awaitable[T]]) -> tuple[T | None, str]:
+    try:
+        return await reading(), ""
+    except GitopsError as error:
+        return None, error.message

@@ -1,0 +1,198 @@
+"""What a look at the device says about a request that was sent once (rollouts.md, sections 13.3 and 13.4).  Pure.
+
+A lost or refused answer is settled here and nowhere else: by what the device shows, until a deadline.  At the deadline an outcome that
+is not proven ends the leaf without proof, and looking goes on.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from gitops_ctl.core.jsonvalue import int_at, object_at, text_at
+from gitops_ctl.device.installcommit import CommitNeed, commit_need
+from gitops_ctl.device.operational import inventory_state
+from gitops_ctl.device.outcome import matches_target
+from gitops_ctl.device.worker.deadlines import activation_deadline, install_deadline, is_over, rollback_deadline
+from gitops_ctl.device.worker.decision import NO_REBOOT
+from gitops_ctl.device.worker.looking import Look
+from gitops_ctl.fleet.leaf import Leaf
+
+REACHABLE: Final = "DeviceReachable"
+"""Condition of a leaf; False from the moment at which the device was seen away after an activation."""
+_ABSENT: Final = frozenset({"Absent", "Present", "Invalid"})
+"""Words of the inventory for a version that no install has added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Look again; `away` says that the device does not answer."""
+
+    why: str
+    away: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """The stage took place."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The leaf ends; `settled` when what became of the device is proven."""
+
+    phase: str
+    reason: str
+    message: str
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The version runs and has to be committed."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """Another version runs than the two that were expected."""
+
+    message: str
+
+
+Judgement: TypeAlias = Wait | Proven | End | Commit | RollBack
+
+
+def judge_install(leaf: Leaf, look: Look, *, now: datetime) -> Wait | Proven | End:
+    """An install whose answer is not known."""
+    over = is_over(install_deadline(leaf), now)
+    if look.unrest:
+        return _unclear("InstallOutcomeUnknown", look.unrest) if over else Wait(look.unrest)
+    target = leaf.target_version
+    state = inventory_state(look.install, target)
+    if state in _ABSENT:
+        listed = "" if state == "Absent" else f"; the device lists {target} as {state}: remove it before the next try"
+        return End(
+            "Failed", "InstallInterrupted", f"the install was torn and {target} was not added{listed}", settled=True
+        )
+    if state == "Installed" and is_fully_sent(leaf):
+        return Proven(f"all bytes were sent, {target} was added, and the device is at rest")
+    why = f"the device lists {target} as {state}, and that this install added it is not proven"
+    return _unclear("InstallOutcomeUnknown", why) if over else Wait(why)
+
+
+def is_fully_sent(leaf: Leaf) -> bool:
+    """Whether every pinned byte went out."""
+    sent, size = (
+        int_at(object_at(leaf.status, "transferProgress"), "bytesTransferred"),
+        int_at(leaf.status, "sourceSize"),
+    )
+    return 0 < size == sent
+
+
+def judge_standby(leaf: Leaf, look: Look, *, now: datetime) -> Wait | Proven | End:
+    """The activation of the standby supervisor."""
+    over = is_over(activation_deadline(leaf), now)
+    if look.verified is None:
+        return _unclear("StandbyActivationUnknown", look.why) if over else Wait(look.why)
+    standby = look.verified.standby
+    if matches_target(standby.version, leaf.target_version):
+        return Proven(f"the standby supervisor runs {standby.version}")
+    why = standby.fail_message or f"the standby supervisor is {standby.state.value} and runs {standby.version or '?'}"
+    if over or standby.fail_message:
+        return End("Failed", "StandbyActivationFailed", why)
+    return Wait(why)
+
+
+def judge_activation(leaf: Leaf, look: Look, *, now: datetime) -> Judgement:
+    """The activation of the target, as far as it is seen."""
+    over = is_over(activation_deadline(leaf), now)
+    if look.verified is None:
+        if over:
+            return End("RebootTimeout", "RebootTimeout", f"the device is not back: {look.why}")
+        return Wait(look.why, away=True)
+    running, previous = look.running, text_at(leaf.status, "previousVersion")
+    if matches_target(running, leaf.target_version):
+        return _on_target(leaf, look, over=over)
+    if running == previous:
+        return _on_previous(leaf, look, over=over)
+    return _on_another(leaf, look, previous, over=over)
+
+
+def _on_another(leaf: Leaf, look: Look, previous: str, *, over: bool) -> Judgement:
+    if look.install.value.operation or look.install.value.pending:
+        return _unclear("ActivationOutcomeUnknown", look.unrest) if over else Wait(look.unrest)
+    message = f"{look.running} runs, neither {leaf.target_version} nor {previous or 'a known version'}"
+    if leaf.rollback_on_failure and previous:
+        return RollBack(message)
+    return End("Failed", "WrongVersion", message, settled=not look.unrest)
+
+
+def _on_target(leaf: Leaf, look: Look, *, over: bool) -> Judgement:
+    assert look.verified is not None
+    if look.verified.fail_message:
+        return End("Failed", "ActivationFailed", f"the device runs the target and says: {look.verified.fail_message}")
+    done = End("Succeeded", "", f"{look.running} runs and is committed", settled=True)
+    return _committed(leaf, look, leaf.target_version, done=done, over=over)
+
+
+def _on_previous(leaf: Leaf, look: Look, *, over: bool) -> Judgement:
+    assert look.verified is not None
+    failed, previous = look.verified.fail_message, look.running
+    is_staged = any(matches_target(each, leaf.target_version) for each in look.install.value.pending)
+    if leaf.strategy == NO_REBOOT and is_staged and look.install.complete:
+        return End("StagedForNextBoot", "", f"{leaf.target_version} boots next, {previous} runs", settled=True)
+    if look.unrest:
+        return _unclear("ActivationOutcomeUnknown", look.unrest) if over else Wait(look.unrest)
+    if failed or was_away(leaf) or over:
+        what = failed or ("it went back by itself" if was_away(leaf) else "it did not leave it in time")
+        return End("RolledBack", "RolledBack", f"the device runs {previous}: {what}", settled=True)
+    return Wait(f"the device still runs {previous}")
+
+
+def judge_rollback(leaf: Leaf, look: Look, *, now: datetime) -> Judgement:
+    """The way back to the version from before."""
+    over, previous = is_over(rollback_deadline(leaf), now), text_at(leaf.status, "previousVersion")
+    if look.verified is None:
+        return _unclear("RollbackTimeout", f"the device is not back: {look.why}") if over else Wait(look.why, away=True)
+    if not matches_target(look.running, previous):
+        why = f"{look.running} runs, not {previous}"
+        return End("Failed", "RollbackFailed", why) if over else Wait(why)
+    done = End("RolledBack", "RolledBack", f"{look.running} runs again and is committed", settled=True)
+    return _committed(leaf, look, previous, done=done, over=over)
+
+
+def _committed(leaf: Leaf, look: Look, version: str, *, done: End, over: bool) -> Judgement:
+    """`done` once the version is observed as committed, and what follows until then."""
+    sight = commit_need(look.install, version=version)
+    if sight.need is CommitNeed.DONE:
+        return done
+    if over:
+        return _unclear("CommitNotObserved", sight.message)
+    if sight.need is CommitNeed.NEEDED and leaf.install_commit is None:
+        return Commit(sight.message)
+    return Wait(sight.message)
+
+
+def judge_rest(look: Look) -> Wait | Proven:
+    """Whether nothing goes on any more on the device of a leaf that ended, or may claim nothing."""
+    return Wait(look.unrest) if look.unrest else Proven(f"the device is at rest and runs {look.running}")
+
+
+def was_away(leaf: Leaf) -> bool:
+    """Whether the device was seen away, or on the target, since the activation."""
+    reached = any(
+        one.get("type") == REACHABLE and one.get("reason") in ("Rebooting", "Back") for one in _conditions(leaf)
+    )
+    return reached or matches_target(text_at(leaf.status, "runningVersion"), leaf.target_version)
+
+
+def _conditions(leaf: Leaf) -> list[dict[str, object]]:
+    found = leaf.status.get("conditions")
+    return [dict(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _unclear(reason: str, why: str) -> End:
+    return End("Failed", reason, why)

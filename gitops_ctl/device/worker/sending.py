@@ -1,0 +1,190 @@
+"""The requests that change a device: install, activation, rollback, install commit (rollouts.md, section 13.3, steps 3 to 10).
+
+Each is sent once, after its claim.  The session stands before the claim is made, so that nothing is claimed that cannot be sent.
+"""
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+from gitops_ctl.core.conditions import Condition
+from gitops_ctl.core.errors import GitopsError
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
+from gitops_ctl.device.gnoi import SoftwareSession
+from gitops_ctl.device.installcommit import send_commit
+from gitops_ctl.device.installstream import InstallOrder, InstallTerms
+from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown, matches_target
+from gitops_ctl.device.spool import Image
+from gitops_ctl.device.worker import leafstatus
+from gitops_ctl.device.worker.claims import claim, claim_commit, denial
+from gitops_ctl.device.worker.deadlines import activation_deadline, install_deadline, install_s, is_over
+from gitops_ctl.device.worker.decision import NO_REBOOT
+from gitops_ctl.device.worker.leafwork import AGAIN, Work
+from gitops_ctl.device.worker.looking import gnoi_of, netconf_of
+from gitops_ctl.device.worker.progress import ProgressTeller
+from gitops_ctl.device.worker.settling import give_up
+from gitops_ctl.device.worker.starting import pacer_of, wanted_image
+from gitops_ctl.fleet.leaf import Leaf
+
+INSTALLS: Final = {"PrimaryInstall": "primarySupervisorInstalled", "StandbyInstall": "standbySupervisorInstalled"}
+
+
+async def send(work: Work, stage: str) -> float:
+    """Claim the stage and send its request, when everything for it holds."""
+    if late := _too_late(work, stage):
+        return await give_up(work, *late)
+    if (found := await denial(work, stage)) is not None:
+        if found.is_final:
+            return await give_up(work, found.reason, found.message)
+        return await _told(work, found.reason, found.message)
+    try:
+        await (_install(work, stage) if stage in INSTALLS else _activate(work, stage))
+    except _NotSent as error:
+        return await _told(work, error.cause.reason, error.cause.message)
+    return AGAIN
+
+
+class _NotSent(Exception):
+    """There is no session or no image: nothing was claimed."""
+
+    def __init__(self, cause: GitopsError) -> None:
+        super().__init__(cause.message)
+        self.cause = cause
+
+
+def _too_late(work: Work, stage: str) -> tuple[str, str] | None:
+    """Why a further claim comes after the deadline that it shares with those before it."""
+    if stage == "StandbyInstall" and is_over(install_deadline(work.leaf), work.now):
+        return "InstallTimeout", "the time for all installs is over"
+    if stage == "PrimaryActivation" and is_over(activation_deadline(work.leaf), work.now):
+        return "ActivationTimeout", "the time for all activations is over"
+    return None
+
+
+async def _told(work: Work, reason: str, message: str) -> float:
+    work.leaf = await work.desk.write(work.leaf, leafstatus.told(work.leaf, reason, message, now=work.now))
+    return work.ports.poll_s
+
+
+async def _install(work: Work, stage: str) -> None:
+    leaf = work.leaf
+    claimed = False
+    try:
+        async with (
+            work.ports.spool.image(wanted_image(leaf), work.access.opening, pacer=pacer_of(work)) as image,
+            gnoi_of(work.ports, work.access) as session,
+        ):
+            await session.verify()
+            claimed = True
+            work.leaf = await claim(work, stage)
+            outcome = await _streamed(work, session, image, stage)
+    except GitopsError as error:
+        if claimed:
+            raise
+        raise _NotSent(error) from error
+    await work.answered(lambda fresh: _installed(work, fresh, stage, outcome))
+
+
+async def _streamed(work: Work, session: SoftwareSession, image: Image, stage: str) -> Outcome:
+    """The install, with its progress told beside it; a stream that breaks in our own code is torn as well."""
+    leaf = work.leaf
+    wanted = wanted_image(leaf)
+    order = InstallOrder(leaf.target_version, image.size, wanted.sha256, standby=stage == "StandbyInstall")
+    deadline = install_deadline(leaf)
+    left_s = (deadline - work.now).total_seconds() if deadline is not None else float(install_s(leaf))
+    teller = ProgressTeller(work.desk, leaf, total=image.size, clock=work.ports.clock)
+    terms = InstallTerms(work.ports.clock.boot_s() + left_s, pacer_of(work), teller.tell)
+    telling = asyncio.create_task(teller.run())
+    try:
+        return await session.install(order, image, terms=terms)
+    except GitopsError as error:
+        return Unknown(error.message)
+    finally:
+        telling.cancel()
+        with suppress(asyncio.CancelledError):
+            await telling
+
+
+def _installed(work: Work, leaf: Leaf, stage: str, outcome: Outcome) -> JsonObject:
+    now = work.now
+    match outcome:
+        case Accepted(version, sent) if matches_target(version, leaf.target_version):
+            facts = (
+                Condition("Transferred", "True", "Transferred", f"{sent} bytes were sent"),
+                Condition("Validated", "True", "Validated", f"the device made {version} available"),
+            )
+            flags: dict[str, JsonValue] = {INSTALLS[stage]: True, "validatedVersion": version, "phase": "Validating"}
+            return flags | _progress(sent, sent) | leafstatus.conditions(leaf, *facts, now=now)
+        case Accepted(version, _):
+            message = f"the image holds {version}, the plan says {leaf.target_version}"
+            return leafstatus.ended(leaf, "ValidationFailed", now=now, reason="WrongVersion", message=message)
+        case Refused(kind, message, _):
+            return leafstatus.ended(leaf, "Failed", now=now, reason=_reason("Install", kind), message=message)
+        case Unknown(message, sent, completed):
+            size = leaf.status.get("sourceSize")
+            known = sent if not completed or not isinstance(size, int) else size
+            return {"phase": "TransferInterrupted", "message": message, **_progress(known, size)}
+
+
+def _progress(sent: int, total: object) -> dict[str, JsonValue]:
+    if not sent or not isinstance(total, int):
+        return {}
+    return {
+        "transferProgress": {"bytesTransferred": sent, "totalBytes": total, "percent": min(100, sent * 100 // total)}
+    }
+
+
+async def _activate(work: Work, stage: str) -> None:
+    claimed = False
+    version = text_at(work.leaf.status, "previousVersion" if stage == "RollbackActivation" else "validatedVersion")
+    try:
+        async with work.access.turn, gnoi_of(work.ports, work.access) as session:
+            await session.verify()
+            claimed = True
+            work.leaf = await claim(work, stage)
+            no_reboot = work.leaf.strategy == NO_REBOOT and stage != "RollbackActivation"
+            try:
+                outcome = await session.activate(version, standby=stage == "StandbyActivation", no_reboot=no_reboot)
+            except GitopsError as error:
+                outcome = Unknown(error.message)
+    except GitopsError as error:
+        if claimed:
+            raise
+        raise _NotSent(error) from error
+    await work.answered(lambda fresh: _activated(work, fresh, stage, outcome))
+
+
+def _activated(work: Work, leaf: Leaf, stage: str, outcome: Outcome) -> JsonObject:
+    now = work.now
+    phase: JsonValue = "RollingBack" if stage == "RollbackActivation" else "AwaitingReachability"
+    match outcome:
+        case Accepted():
+            said = Condition("Activated", "True", "ActivationRecorded", "the device accepted the activation")
+            is_quiet = leaf.strategy == NO_REBOOT and stage == "PrimaryActivation"
+            flags: dict[str, JsonValue] = {"noRebootActivationAccepted": True} if is_quiet else {}
+            return {"phase": phase, **flags} | leafstatus.conditions(leaf, said, now=now)
+        case Refused(kind, message, _):
+            return leafstatus.ended(leaf, "Failed", now=now, reason=_reason("Activation", kind), message=message)
+        case Unknown(message, _, _):
+            said = Condition("Activated", "Unknown", "ActivationRecorded", message)
+            return {"phase": phase} | leafstatus.conditions(leaf, said, now=now)
+
+
+async def commit(work: Work) -> float:
+    """Have the device keep what runs: the marker first, then the one request; the next look tells what became of it."""
+    marked = False
+    try:
+        async with work.access.turn, netconf_of(work.ports, work.access) as session:
+            marked = True
+            work.leaf = await claim_commit(work)
+            await send_commit(session, operation_id=work.ports.new_id())
+    except GitopsError as error:
+        if marked:
+            raise
+        return await _told(work, error.reason, error.message)
+    return AGAIN
+
+
+def _reason(what: str, kind: str) -> str:
+    """`InstallRefused`, with the word of the device in the message."""
+    return f"{what}Refused" if kind else f"{what}Failed"
