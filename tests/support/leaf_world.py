@@ -166,11 +166,12 @@ class LeafWorld(AdmissionWorld):
 
     async def step(self, name: str = "edge-1", leaf: str = "") -> float | None:
         """One call of the worker's entry."""
+
+        async def access(_leaf: Leaf) -> Access:
+            return self.access(name)
+
         async with self._client:
-            found = await self.lifecycle.step(
-                self.access(name), namespace=NAMESPACE, name=leaf or self.target(name).child_name
-            )
-        return found
+            return await self.lifecycle.step(access, namespace=NAMESPACE, name=leaf or self.target(name).child_name)
 
     async def run(self, name: str = "edge-1", *, leaf: str = "", hours: float = 4.0) -> None:
         """Step until the worker has nothing left to do, or the hours are over."""

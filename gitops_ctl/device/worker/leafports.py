@@ -4,10 +4,10 @@ A process hands in its clients; tests hand in a server and switches in memory, a
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.device.gnoi import SoftwareSessions
@@ -67,6 +67,10 @@ class Access:
     opening: Opening | None = None
     problem: str = ""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+Accesses: TypeAlias = Callable[[Leaf], Awaitable[Access]]
+"""How the device of a leaf is reached now; asked in every round."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from gitops_ctl.device.worker import leafstatus, preparing, sending, settling, s
 from gitops_ctl.device.worker.claims import forgotten, forgotten_commit, is_unsent
 from gitops_ctl.device.worker.decision import Next, Step, next_step
 from gitops_ctl.device.worker.gatepass import pass_gate
-from gitops_ctl.device.worker.leafports import Access, LeafPorts
+from gitops_ctl.device.worker.leafports import Accesses, LeafPorts
 from gitops_ctl.device.worker.leafqueue import is_first
 from gitops_ctl.device.worker.leafstatus import INSTALL_COMMIT, MARKERS, key_of, last_stage
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
@@ -36,7 +36,7 @@ class Lifecycle:
         self._answers: dict[str, Facts] = {}
         self._turns: dict[str, asyncio.Lock] = {}
 
-    async def step(self, access: Access, *, namespace: str, name: str) -> float | None:
+    async def step(self, accesses: Accesses, *, namespace: str, name: str) -> float | None:
         """Bring the leaf as far as it goes now.
 
         Returns:
@@ -47,17 +47,18 @@ class Lifecycle:
         """
         for _ in range(_ROUNDS):
             try:
-                wait_s = await self._round(access, namespace, name)
+                wait_s = await self._round(accesses, namespace, name)
             except Conflict:
                 continue
             if wait_s is None or wait_s > AGAIN:
                 return wait_s
         return self._ports.poll_s
 
-    async def _round(self, access: Access, namespace: str, name: str) -> float | None:
+    async def _round(self, accesses: Accesses, namespace: str, name: str) -> float | None:
         leaf = await self._desk.leaf(namespace, name)
         if leaf is None:
             return None
+        access = await accesses(leaf)
         passed = await pass_gate(self._ports, self._desk, access, leaf)
         work = Work(
             self._ports, self._desk, access, passed.leaf, passed.device, passed.node, passed.gate, self._answers

@@ -19,6 +19,7 @@ from gitops_ctl.device.worker import leafstatus
 from gitops_ctl.device.worker.claims import claim, claim_commit, denial
 from gitops_ctl.device.worker.deadlines import activation_deadline, install_deadline, install_s, is_over
 from gitops_ctl.device.worker.decision import NO_REBOOT
+from gitops_ctl.device.worker.gatepass import pass_gate
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
 from gitops_ctl.device.worker.looking import gnoi_of, netconf_of
 from gitops_ctl.device.worker.progress import ProgressTeller
@@ -94,15 +95,27 @@ async def _streamed(work: Work, session: SoftwareSession, image: Image, stage: s
     left_s = (deadline - work.now).total_seconds() if deadline is not None else float(install_s(leaf))
     teller = ProgressTeller(work.desk, leaf, total=image.size, clock=work.ports.clock)
     terms = InstallTerms(work.ports.clock.boot_s() + left_s, pacer_of(work), teller.tell)
-    telling = asyncio.create_task(teller.run())
+    beside = (asyncio.create_task(teller.run()), asyncio.create_task(_answering(work)))
     try:
         return await session.install(order, image, terms=terms)
     except GitopsError as error:
         return Unknown(error.message)
     finally:
-        telling.cancel()
-        with suppress(asyncio.CancelledError):
-            await telling
+        for task in beside:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def _answering(work: Work) -> None:
+    """Say during a transfer what was seen of the manager's wishes; the transfer itself goes on whatever they are."""
+    leaf = work.leaf
+    while True:
+        await work.ports.clock.sleep(work.ports.poll_s)
+        with suppress(GitopsError):
+            fresh = await work.desk.leaf(leaf.namespace, leaf.name)
+            if fresh is not None and fresh.uid == leaf.uid:
+                await pass_gate(work.ports, work.desk, work.access, fresh)
 
 
 def _installed(work: Work, leaf: Leaf, stage: str, outcome: Outcome) -> JsonObject:
