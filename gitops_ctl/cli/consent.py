@@ -154,6 +154,19 @@ def change(*, verb: str, path: str, result: Path | None, is_gone: bool, days: in
         raise click.UsageError("a file that goes has no --result")
     root = repository_root(Path())
     blob = GONE if is_gone else _blob(result or root / path)
+    return agree(root, verb=verb, path=path, blob=blob, days=days)
+
+
+def agree(root: Path, *, verb: str, path: str, blob: str, days: int) -> int:
+    """Write the Consent document for one change and say what to sign; the exit code.
+
+    Args:
+        blob: the content that the path will have, as Git names it; GONE when the file goes.
+        days: how long the consent can be used.
+
+    Raises:
+        Refused: the path has this content already, or the folder of consents cannot be used.
+    """
     _require_new(root, path, blob=blob)
     target = _place(root / CONSENT_FOLDER, verb=verb, path=path, blob=blob)
     before = plain_file(target) if target.exists() else b""
@@ -173,7 +186,7 @@ def change(*, verb: str, path: str, result: Path | None, is_gone: bool, days: in
     text = yaml.safe_dump(dict(tree), sort_keys=False).encode()
     replace_file(target, text)
     show_change(_shown(target), before=before, after=text)
-    what = f"that {path} goes" if is_gone else f"that {path} becomes the blob {blob}"
+    what = f"that {path} goes" if blob == GONE else f"that {path} becomes the blob {blob}"
     meaning = (
         f"This agrees to the verb {verb}: {what}.  It counts once, for a change that is first seen before {until}."
     )
@@ -218,6 +231,11 @@ def _present(root: Path, path: str) -> str:
     return str(tree[inside].id) if inside in tree else GONE
 
 
+def blob_id(data: bytes) -> str:
+    """The id that Git gives to a content."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
 def _blob(file: Path) -> str:
     """The id that Git gives to the content of a file."""
     try:
@@ -229,7 +247,7 @@ def _blob(file: Path) -> str:
             subject=str(file),
             hint="name the file as it will be with --result, or use --delete when it goes",
         ) from error
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    return blob_id(data)
 
 
 def _place(folder: Path, *, verb: str, path: str, blob: str) -> Path:

@@ -49,6 +49,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "reconcile": ("gitops_ctl.cli.control:reconcile", "Ask for a pass now."),
     "report": ("gitops_ctl.cli.report:report", "Write a self-contained HTML page of the present state."),
     "resume": ("gitops_ctl.cli.control:resume", "Let a suspended source or sync go on."),
+    "rollout": (
+        "gitops_ctl.cli.rolloutcommand:rollout",
+        "Prepare what you sign for a software rollout: pause, resume, cancel, activate, invalidate, recover.",
+    ),
     "status": ("gitops_ctl.cli.status:status", "Show sources and syncs, what they wait for and what was refused."),
     "suspend": ("gitops_ctl.cli.control:suspend", "Stop a source or sync from changing anything."),
     "trust": ("gitops_ctl.cli.trust:trust", "Write, show and try a trust policy."),
