@@ -19,7 +19,7 @@ from gitops_ctl.rollout.leafplan import (
     Activation,
     LeafPlan,
     acquisition_from,
-    control_tree,
+    control_patch,
     leaf_path,
 )
 from gitops_ctl.rollout.ledger_arithmetic import reserve
@@ -222,7 +222,7 @@ async def _put(ports: Ports, plan: LeafPlan, tree: JsonObject, which: Acquisitio
     status: dict[str, JsonValue] = {"managerAdmission": {**gone, **plan.pending(leaf.uid, which, now=now)}}
     had, control = leaf.manager_control, plan.campaign.control
     if had is None or control.revision > had.revision:
-        status["managerControl"] = control_tree(control, now=now)
+        status["managerControl"] = control_patch(control, now=now)
     await ports.client.patch_merge(
         plan.path, swap(tree, {"status": status}), manager=FIELD_MANAGER, subresource="status"
     )

@@ -27,9 +27,9 @@ from gitops_ctl.rollout.control import (
     is_resume,
     judge_control,
 )
-from gitops_ctl.rollout.epochs import Audit, Begin, Decision, Epoch, Fence, Publish, Wait, decide_epoch
+from gitops_ctl.rollout.epochs import Audit, Begin, Decision, Epoch, Fence, PolicySeen, Publish, Wait, decide_epoch
 from gitops_ctl.rollout.fence import Revocation, fence
-from gitops_ctl.rollout.leafplan import LeafPlan, account_of, control_tree, leaf_path
+from gitops_ctl.rollout.leafplan import LeafPlan, account_of, control_patch, leaf_path
 from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, swap, swapped
 from gitops_ctl.rollout.ports import Ports
 from gitops_ctl.rollout.progress import (
@@ -45,6 +45,7 @@ from gitops_ctl.rollout.recovery import carry_out, recovery_of
 from gitops_ctl.rollout.refusal import Reason, Refusal
 from gitops_ctl.rollout.targets import Target
 from gitops_ctl.rollout.targetsteps import Stepped, Steps, rearmed_leaf
+from gitops_ctl.rollout.validation import sources_stand
 
 SOURCE_CHANGED: Final = "SourceChanged"
 _RECOVERY: Final = ("leafUID", "claims", "outcome", "reason")
@@ -89,6 +90,7 @@ class CampaignPass:
         self._leaves: Mapping[str, Leaf] = {}
         self._account = ""
         self._members: dict[str, JsonValue] = {}
+        self._seen: PolicySeen | None = None
         # Judged before anything is written: the status forgets which revision was there when the canaries passed.
         self._resumes = is_resume(campaign.tree, self._judged.control)
 
@@ -104,7 +106,7 @@ class CampaignPass:
             control = deletion_control(self._campaign.live_control, self._leaves.values())
             self._campaign = self._campaign.with_control(control)
         await self._recover()
-        seen = await self._ports.policy(self._campaign)
+        seen = self._seen = await self._ports.policy(self._campaign)
         self._account = self._account_of(seen.record.policy.network_management_account if seen.record else "")
         await self._push_control()
         if self._campaign.control.cancel:
@@ -188,7 +190,7 @@ class CampaignPass:
             known = leaf_of(tree).manager_control
             if known is not None and known.revision >= control.revision:
                 return
-            change = {"status": {"managerControl": control_tree(control, now=self._ports.clock.wall())}}
+            change = {"status": {"managerControl": control_patch(control, now=self._ports.clock.wall())}}
             await self._ports.client.patch_merge(path, swap(tree, change), manager=FIELD_MANAGER, subresource="status")
 
         await swapped(self._ports.client, one_round)
@@ -270,6 +272,9 @@ class CampaignPass:
     # ---- execution ----
 
     async def _execute(self) -> Passed:
+        changed = await self._source_changed()
+        if changed is not None:
+            return await self._stopped(changed, {})
         steps = self._steps()
         found: dict[str, Stepped] = {}
         for target in self._campaign.targets:
@@ -297,6 +302,14 @@ class CampaignPass:
             standing = Standing(Phase.PAUSED, self._with(found), message, approved=True, canary_resume=resume)
             return self._passed(standing, list(found.values()))
         return await self._admit_one(found, resume)
+
+    async def _source_changed(self) -> Refusal | None:
+        """Whether a source is another one than was frozen: looked at in every pass, also while nothing is admitted."""
+        record = self._seen.record if self._seen is not None else None
+        if record is None:
+            return None
+        found = sources_stand(self._campaign, record, await self._ports.secrets(self._campaign))
+        return found if isinstance(found, Refusal) else None
 
     async def _admit_one(self, found: dict[str, Stepped], resume: tuple[str, str] | None) -> Passed:
         """Walk the targets in name order and admit the first that passes, unless something soaks or is blocked (S3)."""

@@ -17,7 +17,7 @@ from gitops_ctl.fleet.leaf import Leaf, leaf_of
 from gitops_ctl.fleet.ledger import Ledger
 from gitops_ctl.kube.answers import AlreadyExists
 from gitops_ctl.rollout.campaignstate import Control
-from gitops_ctl.rollout.leafplan import LeafPlan, acquisition_from, control_tree, leaf_path
+from gitops_ctl.rollout.leafplan import LeafPlan, acquisition_from, control_patch, leaf_path
 from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, swap, swapped
 from gitops_ctl.rollout.ledger_transitions import Acquisition, acquisition_of, revoke
 from gitops_ctl.rollout.lock import acquisition_in, device_path
@@ -143,7 +143,7 @@ async def _change(ports: Ports, plan: LeafPlan, leaf: Leaf, why: Revocation, con
             "updatedAt": to_rfc3339(now),
         }
     if had is None or control.revision > had.revision:
-        change["managerControl"] = control_tree(control, now=now)
+        change["managerControl"] = control_patch(control, now=now)
     return change
 
 

@@ -244,6 +244,11 @@ def control_tree(control: Control, *, now: datetime, reason: str = CONTROL_REASO
     return tree
 
 
+def control_patch(control: Control, *, now: datetime) -> dict[str, JsonValue]:
+    """The merge patch for `managerControl`: what the former control asked for and this one does not, goes."""
+    return {"pause": None, "cancel": None, **control_tree(control, now=now)}
+
+
 NETWORK_MEMBERS: Final = (
     *("networkEvidenceHash", "networkEvidenceProducerRevision", "networkEvidenceWorkerPodUID"),
     *("networkEvidenceSampleSequence", "networkEvidenceNotAfter"),

@@ -9,6 +9,7 @@ from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.core.moment import from_rfc3339, to_rfc3339
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.rollout.admission import admit
+from gitops_ctl.rollout.bindings import renew_binding
 from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.epochs import next_to_rearm
 from gitops_ctl.rollout.grant import grant, renew_authority
@@ -66,6 +67,7 @@ class Steps:
         state = leaf.admission.state if leaf.admission is not None else ""
         if state == "Settled":
             return Stepped(self._settled(target, leaf))
+        await renew_binding(self.ports, leaf)
         if leaf.is_terminal:
             return await self._settle(target, leaf)
         if state in {"", "Pending"} or leaf.name == self.rearmed:
@@ -122,6 +124,7 @@ class Steps:
 
     async def settle_cancelled(self, target: Target, leaf: Leaf) -> Stepped:
         """Look after a leaf of a cancelled campaign that had claimed something; its soak counts like any other."""
+        await renew_binding(self.ports, leaf)
         if not leaf.is_terminal:
             word = "AcceptedMutationConverging" if leaf.claims else "CancelledBeforeMutation"
             return Stepped(self._standing(target, leaf, TargetPhase.CANCELLING, word))

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from gitops_ctl.fleet.names import NETWORK_WORKER_POD_NAME, NETWORK_WORKER_POD_UID
 from gitops_ctl.rollout.authority import Block
 from gitops_ctl.rollout.campaignpass import Authority, CampaignPass, Passed
-from tests.support.admission_world import CONFIG_MAPS, ROLLOUTS, SYSTEM, AdmissionWorld, assert_consistent
+from tests.support.admission_world import CONFIG_MAPS, NODES, ROLLOUTS, SYSTEM, AdmissionWorld, assert_consistent
 from tests.support.kube_crash import Crash
 from tests.support.rollout_authority import by
 
@@ -209,6 +210,28 @@ async def test_a_resume_without_a_commit_does_nothing(campaign: Campaign) -> Non
     campaign.ask(revision=2)
     await campaign.once()
     assert campaign.status["phase"] == "Executing"
+
+
+async def test_a_resume_takes_the_pause_off_the_leaf(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.ask(revision=1, pause=True)
+    await campaign.once()
+    assert campaign.world.leaf()["status"]["managerControl"]["pause"] is True
+    campaign.ask(revision=2)
+    await campaign.once()
+    control = campaign.world.leaf()["status"]["managerControl"]
+    assert (control["revision"], "pause" in control) == (2, False)
+
+
+async def test_a_leaf_names_the_worker_that_came_after_it(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.world.change(NODES, "edge-1", "metadata", "annotations", NETWORK_WORKER_POD_NAME, to="w-1", namespace="")
+    campaign.world.change(
+        NODES, "edge-1", "metadata", "annotations", NETWORK_WORKER_POD_UID, to="pod-uid", namespace=""
+    )
+    await campaign.once()
+    annotations = campaign.world.leaf()["metadata"]["annotations"]
+    assert (annotations[NETWORK_WORKER_POD_NAME], annotations[NETWORK_WORKER_POD_UID]) == ("w-1", "pod-uid")
 
 
 async def test_a_cancel_gives_back_what_was_not_claimed_and_ends(campaign: Campaign) -> None:
