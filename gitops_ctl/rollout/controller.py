@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from gitops_ctl.core.conditions import cut
+from gitops_ctl.core.errors import NotFound, Refused
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, list_at, object_at, text_at
 from gitops_ctl.fleet.leaf import leaf_of
@@ -103,13 +105,19 @@ class RolloutController:
 
     async def _plan(self, tree: JsonObject) -> float | None:
         uid = text_at(tree, "metadata", "uid")
-        found = await plan_rollout(self._ports.planning, tree, failed_digest=self._failed.get(uid, ""))
+        try:
+            found = await plan_rollout(self._ports.planning, tree, failed_digest=self._failed.get(uid, ""))
+        except (NotFound, Refused) as error:
+            # The policy or its ledger: nothing is wrong with the rollout, which is planned once they are there.
+            await self._write(tree, {"message": cut(f"not planned yet: {error.subject}: {error.message}", limit=512)})
+            return self._ports.intervals.resync_s
         if found is None:
             return self._ports.intervals.planning_retry_s
         if found.frozen is not None:
             self._failed.pop(uid, None)
             await self._write(tree, found.status)
             self._ports.emit(tree, "Normal", "PlanFrozen", f"{len(found.frozen.targets)} targets, {found.frozen.hash}")
+            self._ports.emit(tree, "Normal", _EVENTS[Phase.AWAITING_APPROVAL], text_at(found.status, "message"))
             return _AT_ONCE_S
         if found.problem is None:
             return self._ports.intervals.resync_s

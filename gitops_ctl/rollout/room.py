@@ -12,7 +12,7 @@ from typing import Final
 
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
-from gitops_ctl.core.jsonvalue import JsonObject, list_at
+from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.fleet import names
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
@@ -147,10 +147,11 @@ class RolloutRoom:
     async def _has_leaves(self) -> bool:
         """Whether there is any leaf; when nobody can say, there may be one."""
         try:
-            listed = await self._client.get(f"{LEAF.path()}?limit=1")
+            async for page in self._client.list_pages(LEAF.path()):
+                return bool(page.items)
         except GitopsError:
             return True
-        return bool(list_at(listed, "items"))
+        return False
 
     # ---- ports ----
 

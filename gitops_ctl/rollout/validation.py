@@ -35,7 +35,7 @@ from gitops_ctl.rollout.problem import Problem
 from gitops_ctl.rollout.problem import Reason as ProblemReason
 from gitops_ctl.rollout.refusal import Reason, Refusal
 from gitops_ctl.rollout.snapshot import PolicyRecord
-from gitops_ctl.rollout.sources import SourceSecret, freeze_sources
+from gitops_ctl.rollout.sources import Sources, SourceSecret, freeze_sources
 from gitops_ctl.rollout.targets import Looked, Target, freeze_target, target_problems
 
 _PASSES_BY_ITSELF: Final = frozenset(
@@ -277,17 +277,25 @@ def _prepared_by_others(facts: Facts, begun: CampaignState, target: Target) -> R
     return None
 
 
-def _sources_stand(facts: Facts, begun: CampaignState) -> Refusal | None:
-    record = facts.policy.record
-    assert record is not None
+def sources_stand(begun: CampaignState, record: PolicyRecord, secrets: Mapping[str, SourceSecret]) -> Sources | Refusal:
+    """The sources of a campaign while each is the frozen one: the same Secret by its UID, which still allows the endpoint (11.2, step 2)."""
     keys = frozenset(record.policy.required_keys)
-    found = freeze_sources(begun.plan, required_keys=keys, secrets=facts.secrets, namespace=begun.namespace)
+    found = freeze_sources(begun.plan, required_keys=keys, secrets=secrets, namespace=begun.namespace)
     if found.problems:
         return Refusal(Reason.SOURCE_CHANGED, str(found.problems[0]))
     frozen = {target.source.name: target.source for target in begun.targets}
     changed = sorted(name for name, source in frozen.items() if found.frozen.get(name) != source)
     if changed:
         return Refusal(Reason.SOURCE_CHANGED, f"source {listed(changed)} is not the frozen one any more")
+    return found
+
+
+def _sources_stand(facts: Facts, begun: CampaignState) -> Refusal | None:
+    record = facts.policy.record
+    assert record is not None
+    found = sources_stand(begun, record, facts.secrets)
+    if isinstance(found, Refusal):
+        return found
     if facts.device is None:
         return None
     target = begun.by_device.get(facts.device.uid)
