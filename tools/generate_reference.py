@@ -20,6 +20,7 @@ from gitops_ctl.api.names import POLICY_PATH
 from gitops_ctl.api.trust_policy import ConsentDocument, TrustPolicyDocument
 from gitops_ctl.cli.main import COMMANDS, cli
 from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.telemetry.devicemetrics import DeviceMetrics
 from gitops_ctl.telemetry.metrics import Metrics
 from gitops_ctl.telemetry.workermetrics import WorkerMetrics
 
@@ -170,6 +171,8 @@ def telemetry_page() -> str:
         "|---|---|---|",
     ]
     lines += _metric_lines(WorkerMetrics().registry)
+    lines += ["", "`gitops-ctl worker device` serves there:", "", "| metric | type | meaning |", "|---|---|---|"]
+    lines += _metric_lines(DeviceMetrics().registry)
     lines += [
         "",
         "## Events",

@@ -16,7 +16,7 @@ R = TypeVar("R")
 _DEFAULTS: Final = Options()
 
 
-class _Network(click.ParamType[Any]):
+class Network(click.ParamType[Any]):
     """An address range such as 10.0.0.0/8."""
 
     name = "cidr"
@@ -49,7 +49,7 @@ _FLAGS: Final = (
     click.option("--worker-image", default="", help="Image of the device workers; no worker is made without one."),
     click.option(
         "--image-source-allow",
-        type=_Network(),
+        type=Network(),
         multiple=True,
         help="Network that image servers may be in although it is not public; can be given up to 16 times.",
     ),

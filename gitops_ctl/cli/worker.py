@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
+from gitops_ctl.cli.deviceworker import device
 from gitops_ctl.core.memory import forbid_core_dumps
 from gitops_ctl.core.process import asked_to_end, replica_identity
 from gitops_ctl.kube.config import load_cluster
@@ -53,6 +54,12 @@ class Settings:
 @click.group()
 def worker() -> None:
     """Run one of the processes that hold credentials of what they change."""
+
+
+worker.add_command(device)
+
+
+worker.add_command(device)
 
 
 @worker.command()

@@ -56,6 +56,7 @@ OURS = {
     *("SourceUnreachable", "SourceDigestMismatch", "SpoolFull"),
     *("NetconfUnavailable", "HostKeysInvalid", "DeviceHostKeyRefused", "DeviceCredentialRefused", "NetconfReplyLost"),
     *("NetconfRefused", "NetconfAnswerUnusable", "DeviceCredentialInvalid", "JournalUnavailable", "ClaimHistoryLost"),
+    "WorkerWithoutPod",
     *("SpliceRefused", "ValuesRefused"),
     *(
         "PushRefused",

@@ -1,0 +1,135 @@
+"""The worker's side of a maintenance session: it takes the mutation Lease and says in it what for (rollouts.md, section 13.6).
+
+The manager guards the Node and then acknowledges in the device's status.  The Lease is let go once the outcome is resolved: an expired Lease
+ends nothing, so a worker that was away takes up its own holder again.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from gitops_ctl.api.names import FIELD_MANAGER_DEVICE_WORKER
+from gitops_ctl.core.clock import to_rfc3339
+from gitops_ctl.core.errors import Conflict
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, text_at
+from gitops_ctl.device.worker.place import Equipment, Place
+from gitops_ctl.fleet import names
+from gitops_ctl.fleet.device import MaintenanceSession, device_of
+from gitops_ctl.fleet.identity import device_key, mutation_lease_name
+from gitops_ctl.fleet.leaf import Leaf
+from gitops_ctl.fleet.trees import moment_at, texts_at
+from gitops_ctl.kube.lease import micro_time
+
+DURATION_S: Final = 24 * 3600
+"""Of the Lease; renewed when a third of it is over."""
+
+
+async def ask(equipment: Equipment, place: Place, leaf: Leaf) -> MaintenanceSession | None:
+    """The acknowledged session of this leaf; None while somebody else holds the Lease or the manager has not answered.
+
+    May be called again and again: it writes only what is missing.  Call it for a Granted leaf before its first claim.
+
+    Raises:
+        GitopsError: Lease or device cannot be read or written.
+    """
+    device = device_of(await equipment.client.get(equipment.device_path(place.key)))
+    session = device.session
+    used = session.session_token if session is not None and session.phase == "Settled" else ""
+    lease = await _lease_of(equipment, place)
+    if lease is None or not await _hold(equipment, lease, leaf, used=used, new_token=equipment.new_id):
+        return None
+    if session is None or not session.is_maintenance or session.operation.uid != leaf.uid:
+        return None
+    return session if session.lease.holder == holder_of(leaf) else None
+
+
+async def let_go(equipment: Equipment, place: Place, leaf: Leaf) -> None:
+    """Give the Lease back when this leaf holds it; call it only once the outcome is resolved.
+
+    Raises:
+        GitopsError: the Lease cannot be read or written.
+    """
+    lease = await _lease_of(equipment, place)
+    if lease is None or text_at(lease, "spec", "holderIdentity") != holder_of(leaf):
+        return
+    request: dict[str, JsonValue] = {f"{names.MAINTENANCE}{member}": None for member in names.MAINTENANCE_MEMBERS}
+    spec: JsonObject = {"holderIdentity": None, "acquireTime": None, "renewTime": None}
+    await _write(equipment, lease, annotations=request, spec=spec)
+
+
+def holder_of(leaf: Leaf) -> str:
+    """As whom a leaf holds the Lease."""
+    return f"{names.HOLDER_UPGRADE}{leaf.uid}"
+
+
+async def _lease_of(equipment: Equipment, place: Place) -> JsonObject | None:
+    """The canonical Lease, or the one that has the device's key and this purpose under another name."""
+    namespace, name = place.key.namespace, place.key.name
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{equipment.lease_namespace}/leases"
+    found = await equipment.client.find(f"{path}/{mutation_lease_name(namespace, name)}")
+    if found is not None:
+        return found
+    selector = f"{names.LEASE_DEVICE}={device_key(namespace, name)}"
+    others = (await equipment.client.list_all(path, label_selector=selector)).items
+    fitting = (
+        lease
+        for lease in others
+        if text_at(lease, "metadata", "annotations", names.LEASE_PURPOSE) == names.LEASE_MUTATION
+        and text_at(lease, "metadata", "name").startswith(device_key(namespace, name))
+    )
+    return next(fitting, None)
+
+
+async def _hold(
+    equipment: Equipment, lease: JsonObject, leaf: Leaf, *, used: str, new_token: Callable[[], str]
+) -> bool:
+    """Hold the Lease with the request of this leaf; whether it is held now."""
+    holder = text_at(lease, "spec", "holderIdentity")
+    if holder not in ("", holder_of(leaf)):
+        return False
+    now = equipment.clock.wall()
+    asked = texts_at(lease, "metadata", "annotations")
+    token = asked.get(f"{names.MAINTENANCE}session-token", "") if holder else ""
+    if not token or token == used:
+        token = new_token()
+    wanted = _request(leaf, token, asked.get(f"{names.MAINTENANCE}requested-at", "") if holder else "", now=now)
+    if holder and wanted.items() <= asked.items() and not _is_due(lease, now=now):
+        return True
+    at = micro_time(now)
+    spec: dict[str, JsonValue] = {
+        "holderIdentity": holder_of(leaf),
+        "leaseDurationSeconds": DURATION_S,
+        "renewTime": at,
+    }
+    if not holder:
+        spec["acquireTime"] = at
+    try:
+        await _write(equipment, lease, annotations=dict(wanted), spec=spec)
+    except Conflict:
+        return False
+    return True
+
+
+def _request(leaf: Leaf, token: str, requested_at: str, *, now: datetime) -> dict[str, str]:
+    control = leaf.admission.control_revision if leaf.admission is not None else None
+    values = (
+        *(names.PROTOCOL, token, requested_at or to_rfc3339(now), leaf.namespace, leaf.name, leaf.uid),
+        *(str(control or 0), "SoftwareMutation"),
+    )
+    return {f"{names.MAINTENANCE}{name}": value for name, value in zip(names.MAINTENANCE_MEMBERS, values, strict=True)}
+
+
+def _is_due(lease: JsonObject, *, now: datetime) -> bool:
+    renewed = moment_at(object_at(lease, "spec"), "renewTime")
+    return renewed is None or not 0 <= (now - renewed).total_seconds() < DURATION_S / 3
+
+
+async def _write(equipment: Equipment, lease: JsonObject, *, annotations: JsonObject, spec: JsonObject) -> None:
+    """A compare-and-swap: the Lease as it was read, with these members."""
+    metadata = object_at(lease, "metadata")
+    bound = {member: text_at(metadata, member) for member in ("uid", "resourceVersion")}
+    path = (
+        f"/apis/coordination.k8s.io/v1/namespaces/{text_at(metadata, 'namespace')}/leases/{text_at(metadata, 'name')}"
+    )
+    body: JsonObject = {"metadata": {**bound, "annotations": annotations}, "spec": spec}
+    await equipment.client.patch_merge(path, body, manager=FIELD_MANAGER_DEVICE_WORKER)
