@@ -10,10 +10,7 @@ from gitops_ctl.fleet.identity import device_key, mutation_lease_name
 from gitops_ctl.fleet.policy import FleetPolicy
 from gitops_ctl.topology.caches import LEASE
 from gitops_ctl.topology.ports import Ports
-from gitops_ctl.topology.workers_plan import username
-
-NODE_LEASES = "kube-node-lease"
-"""Where heartbeats of Nodes are."""
+from gitops_ctl.topology.workers_plan import NODE_LEASES, username
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ SPOOL_DIR: Final = "/var/cache/gitops-ctl/spool"
 ROLE_PREFIX: Final = "cisco-virtual-kubelet-"
 """Of the cluster roles that the accounts are bound to; their names are those of the reference."""
 
+NODE_LEASES: Final = "kube-node-lease"
+"""Where heartbeats of Nodes are."""
+
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
@@ -146,6 +149,8 @@ def _rights(tenant: Tenant, plane: Plane, options: Options) -> Iterable[tuple[st
     if plane is Plane.NODE:
         yield everywhere, f"app-hosting-{word}", ""
         yield f"{account}-devices", "app-hosting-device-read", tenant.namespace
+        # Only there: a right on the Leases of every namespace would reach those of others.
+        yield f"{everywhere}-heartbeats", f"network-management-lease-{word}", NODE_LEASES
         return
     yield f"{everywhere}-read", "network-management-global-read", ""
     yield account, f"network-management-{word}", tenant.namespace

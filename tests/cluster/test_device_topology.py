@@ -49,6 +49,9 @@ AGENT = "topology-room"
 class Hall:
     """One device of a fleet of its own, in a namespace of its own, with the room and its workers at work."""
 
+    ENTITLED = ("gitops-ctl-managed-topology", "gitops-ctl-device-workers")
+    HEARTBEATS = "gitops-ctl-node-heartbeats"
+
     def __init__(self, admin: KubeClient, namespace: str) -> None:
         self.admin, self.namespace = admin, namespace
         self.name = f"access-{secrets.token_hex(4)}"
@@ -68,13 +71,15 @@ class Hall:
         user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": self.name}
         root = "/apis/rbac.authorization.k8s.io/v1"
         for tree in chart_objects({"managedTopology": values}):
-            if tree["metadata"]["name"] not in ("gitops-ctl-managed-topology", "gitops-ctl-device-workers"):
+            if tree["metadata"]["name"] not in (*self.ENTITLED, self.HEARTBEATS):
                 continue
-            own: Any = json.loads(json.dumps(tree).replace("gitops-ctl-managed-topology", f"topology-{self.name}"))
+            text = json.dumps(tree).replace(self.ENTITLED[0], f"topology-{self.name}")
+            own: Any = json.loads(text.replace(self.HEARTBEATS, f"heartbeats-{self.name}"))
             scope = ""
-            if "namespace" in own["metadata"]:
-                own["metadata"]["namespace"] = self.namespace
-                scope = f"/namespaces/{self.namespace}"
+            if namespace := own["metadata"].get("namespace", ""):
+                where = namespace if namespace == "kube-node-lease" else self.namespace
+                own["metadata"]["namespace"] = where
+                scope = f"/namespaces/{where}"
             if "subjects" in own:
                 own["subjects"] = [user]
             await self.admin.create(f"{root}{scope}/{own['kind'].lower()}s", own)
@@ -185,8 +190,11 @@ async def hall(kube_admin: KubeClient, control_plane: ControlPlaneHandle, namesp
     await found.entitle()
     async with found.working(control_plane):
         yield found
+    root = "/apis/rbac.authorization.k8s.io/v1"
     for plural in ("clusterroles", "clusterrolebindings"):
-        await kube_admin.delete(f"/apis/rbac.authorization.k8s.io/v1/{plural}/topology-{found.name}")
+        await kube_admin.delete(f"{root}/{plural}/topology-{found.name}")
+    for plural in ("roles", "rolebindings"):
+        await kube_admin.delete(f"{root}/namespaces/kube-node-lease/{plural}/heartbeats-{found.name}")
 
 
 async def _is_served(client: KubeClient, path: str) -> bool:

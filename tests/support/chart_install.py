@@ -31,15 +31,23 @@ _NAMESPACED = {
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
 }
 
+_WITHOUT_NAMESPACE = ("gitops-ctl-topology-", "gitops-ctl-device-nodes", "gitops-ctl-device-leases")
+"""What these policies judge has no namespace, or is in one that is everybody's."""
+
 CHART_LABEL = "tests.example.net/chart"
 """On cluster-scoped objects that the policies of a chart shall judge; its value is the namespace of the chart."""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What was installed: the manager's user name, and the namespace where it lives."""
+    """What was installed: the manager's user name, and the namespace where it lives.
+
+    Attributes:
+        suffix: what the names of cluster-scoped objects end with here.
+    """
 
     namespace: str
+    suffix: str = ""
 
     @property
     def manager(self) -> str:
@@ -97,12 +105,17 @@ def installed_chart(api: PlainApi, namespace: str, values: dict[str, Any]) -> It
                 reply = api.apply(path, confined)
                 assert reply.message == "", reply.message
                 assert reply.warning == "", reply.warning
-                if tree["kind"] in _CLUSTER_SCOPED:
+                if tree["kind"] in _CLUSTER_SCOPED or _is_shared(tree):
                     paths.append(path)
-        yield Installation(namespace)
+        yield Installation(namespace, f"-{suffix}")
     finally:
         for path in reversed(paths):
             api.delete(path)
+
+
+def _is_shared(tree: dict[str, Any]) -> bool:
+    """Whether it is in a namespace that is everybody's."""
+    return bool(tree["metadata"].get("namespace") == "kube-node-lease")
 
 
 def _confined(tree: dict[str, Any], suffix: str, namespace: str) -> tuple[str, dict[str, Any]]:
@@ -113,11 +126,13 @@ def _confined(tree: dict[str, Any], suffix: str, namespace: str) -> tuple[str, d
         folder = _CLUSTER_SCOPED[kind]
     else:
         folder = _NAMESPACED[kind].format(tree["metadata"]["namespace"])
-    if kind == "ClusterRoleBinding":
+    if _is_shared(tree):
+        result["metadata"]["name"] += f"-{suffix}"
+    if kind == "ClusterRoleBinding" or (kind == "RoleBinding" and _is_shared(tree)):
         result["roleRef"]["name"] += f"-{suffix}"
     if kind == "ValidatingAdmissionPolicyBinding":
         # A namespace selector says nothing about objects without a namespace: those carry a label.
-        by_label = result["spec"]["policyName"].startswith("gitops-ctl-topology-")
+        by_label = result["spec"]["policyName"].startswith(_WITHOUT_NAMESPACE)
         chosen = {CHART_LABEL if by_label else "kubernetes.io/metadata.name": namespace}
         result["spec"]["policyName"] += f"-{suffix}"
         selector = "objectSelector" if by_label else "namespaceSelector"

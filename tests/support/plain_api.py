@@ -2,14 +2,14 @@
 
 import http.client
 import json
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.kinds import ALL_KINDS
-from tests.support.cluster import ControlPlaneHandle
 
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
@@ -30,14 +30,24 @@ class Reply:
         return "" if self.status < 300 else f"{self.status} {self.body.get('message', self.body)}"
 
 
-class PlainApi:
-    """One kept connection as the administrator, or as whomever `user` and `groups` name."""
+class Server(Protocol):
+    """Where the API is, and with which TLS it is spoken to."""
 
-    def __init__(self, server: ControlPlaneHandle, *, user: str = "", groups: tuple[str, ...] = ()) -> None:
+    url: str
+
+    @property
+    def ssl_context(self) -> ssl.SSLContext: ...
+
+
+class PlainApi:
+    """One kept connection as whom the server's TLS says, or as whomever `user` and `groups`, or a bearer token, name."""
+
+    def __init__(self, server: Server, *, user: str = "", groups: tuple[str, ...] = (), token: str = "") -> None:
         host, port = server.url.removeprefix("https://").split(":")
         self._server = server
         self._connection = http.client.HTTPSConnection(host, int(port), context=server.ssl_context, timeout=30)
         self._identity = (user, groups)
+        self._token = token
 
     def acting_as(self, user: str, *groups: str) -> "PlainApi":
         """Another client that impersonates `user` in `groups` (and in those that every account is in)."""
@@ -60,6 +70,7 @@ class PlainApi:
         self._connection.putrequest(method, path)
         data = b"" if body is None else json.dumps(body).encode()
         headers = [("Content-Type", content_type), ("Accept", accept), ("Content-Length", str(len(data)))]
+        headers += [("Authorization", f"Bearer {self._token}")] if self._token else []
         headers += [("Impersonate-User", user)] if user else []
         headers += [("Impersonate-Group", group) for group in groups if user]
         for name, value in headers:

@@ -382,7 +382,7 @@ def test_without_tenants_the_list_is_left_to_whoever_names_the_first_account():
 
 
 def test_every_policy_denies_and_has_the_list_as_parameter_where_it_asks_who_writes():
-    objects = chart_objects()
+    objects = chart_objects({"managedTopology": {"enabled": True, "namespaces": ["team-a"]}})
     policies = {tree["metadata"]["name"]: tree["spec"] for tree in of_kind(objects, "ValidatingAdmissionPolicy")}
     assert set(policies) == {f"gitops-ctl-{path.stem}" for path in (CHART / "policies").glob("*.yaml")}
     for binding in of_kind(objects, "ValidatingAdmissionPolicyBinding"):

@@ -31,7 +31,7 @@ Right = tuple[str, str, str, str]
 
 
 def ours(objects: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    names = ("gitops-ctl-managed-topology", "gitops-ctl-device-workers")
+    names = ("gitops-ctl-managed-topology", "gitops-ctl-device-workers", "gitops-ctl-node-heartbeats")
     return [tree for tree in objects if tree["kind"] == kind and tree["metadata"]["name"] in names]
 
 
