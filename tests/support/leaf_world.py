@@ -28,6 +28,7 @@ from tests.doubles.apiserver.direct import Side, direct_client
 from tests.doubles.gnoi import DirectGnoi, MemorySwitch
 from tests.doubles.netconf import DirectNetconf
 from tests.support.admission_world import LEAVES, NODES, AdmissionWorld, granted
+from tests.support.kube_clock import JumpingClock
 from tests.support.ledger_bench import Faults
 from tests.support.rollout_planning import NAMESPACE, REVISION
 from tools.peers.gnoi.package import write_package
@@ -36,7 +37,24 @@ from tools.peers.iosxe.state import new_device
 OLD, NEW = "17.18.02.0.4112.1766116039", "17.18.03.0.5496.1776157760"
 ODD = "17.15.01.0.1000.1700000000"
 REBOOT_S = 300.0
+POLL_S = 15.0
 POD = "network-management-1"
+
+
+class LeafClock(JumpingClock):
+    """Short sleeps jump; a poll beside a transfer waits until the test lets it look, so that no hours pass behind its back."""
+
+    def __init__(self, like: JumpingClock) -> None:
+        super().__init__()
+        self.now_s, self.wall_offset = like.now_s, like.wall_offset
+        self.look = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds < POLL_S:
+            await super().sleep(seconds)
+            return
+        await self.look.wait()
+        self.look.clear()
 
 
 class FreeMaintenance:
@@ -72,6 +90,7 @@ class LeafWorld(AdmissionWorld):
             "sources": [{"name": "north", "priority": 10, "url": "https://images.example.net/cat9k.bin"}],
         }
         super().__init__(count, image=image, **(plan or {}))
+        self.clock: LeafClock = LeafClock(self.clock)
         self.folder = folder
         self.switches: dict[str, MemorySwitch] = {}
         for number in range(1, count + 1):
@@ -117,6 +136,7 @@ class LeafWorld(AdmissionWorld):
             gnoi=self.gnoi,
             netconf=self.netconf,  # type: ignore[arg-type]  the double has the methods
             spool=self.spool,
+            poll_s=POLL_S,
             new_id=lambda: f"00000000-0000-4000-8000-{next(self._tokens):012d}",
         )
         self._client = client

@@ -106,8 +106,12 @@ def judge_standby(leaf: Leaf, look: Look, *, now: datetime) -> Wait | Proven | E
     return Wait(why)
 
 
-def judge_activation(leaf: Leaf, look: Look, *, now: datetime) -> Judgement:
-    """The activation of the target, as far as it is seen."""
+def judge_activation(leaf: Leaf, look: Look, *, now: datetime, may_commit: bool) -> Judgement:
+    """The activation of the target, as far as it is seen.
+
+    Args:
+        may_commit: no commit was sent yet.
+    """
     over = is_over(activation_deadline(leaf), now)
     if look.verified is None:
         if over:
@@ -115,7 +119,7 @@ def judge_activation(leaf: Leaf, look: Look, *, now: datetime) -> Judgement:
         return Wait(look.why, away=True)
     running, previous = look.running, text_at(leaf.status, "previousVersion")
     if matches_target(running, leaf.target_version):
-        return _on_target(leaf, look, over=over)
+        return _on_target(leaf, look, over=over, may_commit=may_commit)
     if running == previous:
         return _on_previous(leaf, look, over=over)
     return _on_another(leaf, look, previous, over=over)
@@ -130,12 +134,12 @@ def _on_another(leaf: Leaf, look: Look, previous: str, *, over: bool) -> Judgeme
     return End("Failed", "WrongVersion", message, settled=not look.unrest)
 
 
-def _on_target(leaf: Leaf, look: Look, *, over: bool) -> Judgement:
+def _on_target(leaf: Leaf, look: Look, *, over: bool, may_commit: bool) -> Judgement:
     assert look.verified is not None
     if look.verified.fail_message:
         return End("Failed", "ActivationFailed", f"the device runs the target and says: {look.verified.fail_message}")
     done = End("Succeeded", "", f"{look.running} runs and is committed", settled=True)
-    return _committed(leaf, look, leaf.target_version, done=done, over=over)
+    return _committed(look, leaf.target_version, done=done, over=over, may_commit=may_commit)
 
 
 def _on_previous(leaf: Leaf, look: Look, *, over: bool) -> Judgement:
@@ -152,8 +156,8 @@ def _on_previous(leaf: Leaf, look: Look, *, over: bool) -> Judgement:
     return Wait(f"the device still runs {previous}")
 
 
-def judge_rollback(leaf: Leaf, look: Look, *, now: datetime) -> Judgement:
-    """The way back to the version from before."""
+def judge_rollback(leaf: Leaf, look: Look, *, now: datetime, may_commit: bool) -> Judgement:
+    """The way back to the version from before; `may_commit` as for the activation."""
     over, previous = is_over(rollback_deadline(leaf), now), text_at(leaf.status, "previousVersion")
     if look.verified is None:
         return _unclear("RollbackTimeout", f"the device is not back: {look.why}") if over else Wait(look.why, away=True)
@@ -161,17 +165,17 @@ def judge_rollback(leaf: Leaf, look: Look, *, now: datetime) -> Judgement:
         why = f"{look.running} runs, not {previous}"
         return End("Failed", "RollbackFailed", why) if over else Wait(why)
     done = End("RolledBack", "RolledBack", f"{look.running} runs again and is committed", settled=True)
-    return _committed(leaf, look, previous, done=done, over=over)
+    return _committed(look, previous, done=done, over=over, may_commit=may_commit)
 
 
-def _committed(leaf: Leaf, look: Look, version: str, *, done: End, over: bool) -> Judgement:
+def _committed(look: Look, version: str, *, done: End, over: bool, may_commit: bool) -> Judgement:
     """`done` once the version is observed as committed, and what follows until then."""
     sight = commit_need(look.install, version=version)
     if sight.need is CommitNeed.DONE:
         return done
     if over:
         return _unclear("CommitNotObserved", sight.message)
-    if sight.need is CommitNeed.NEEDED and leaf.install_commit is None:
+    if sight.need is CommitNeed.NEEDED and may_commit:
         return Commit(sight.message)
     return Wait(sight.message)
 

@@ -7,6 +7,8 @@ from gitops_ctl.core.conditions import Condition, condition_of
 from gitops_ctl.core.jsonvalue import JsonValue, text_at
 from gitops_ctl.device.operational import inventory_state
 from gitops_ctl.device.worker import leafstatus
+from gitops_ctl.device.worker.claims import is_unsent
+from gitops_ctl.device.worker.leafstatus import INSTALL_COMMIT
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
 from gitops_ctl.device.worker.looking import Look, look
 from gitops_ctl.device.worker.observing import (
@@ -52,15 +54,20 @@ async def settle_standby(work: Work) -> float:
 async def settle_activation(work: Work) -> tuple[float, Judgement]:
     """What became of the activation; a Commit and a RollBack are for the caller to send."""
     seen = await look(work.ports, work.access)
-    judgement = judge_activation(work.leaf, seen, now=work.now)
+    judgement = judge_activation(work.leaf, seen, now=work.now, may_commit=may_commit(work))
     return await _after(work, seen, judgement, phase="AwaitingReachability"), judgement
 
 
 async def settle_rollback(work: Work) -> tuple[float, Judgement]:
     """What became of the way back; a Commit is for the caller to send."""
     seen = await look(work.ports, work.access)
-    judgement = judge_rollback(work.leaf, seen, now=work.now)
+    judgement = judge_rollback(work.leaf, seen, now=work.now, may_commit=may_commit(work))
     return await _after(work, seen, judgement, phase="RollingBack"), judgement
+
+
+def may_commit(work: Work) -> bool:
+    """Whether no commit was sent: none is marked, or the journal proves that the marked one never left."""
+    return work.leaf.install_commit is None or is_unsent(work, work.leaf, INSTALL_COMMIT)
 
 
 async def look_on(work: Work) -> float:
