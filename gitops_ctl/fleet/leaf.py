@@ -227,6 +227,11 @@ class Leaf:
         """A terminal phase with its time, and no claim that is unresolved (13.7)."""
         return self.is_terminal and self.completion_time is not None and not self.has_unresolved_claim
 
+    @property
+    def is_given_back(self) -> bool:
+        """Whether its device was given back: nothing of it holds or changes anything any more."""
+        return self.admission is not None and self.admission.state == "Settled"
+
     def claim(self, stage: str) -> Claim | None:
         """The claim of that stage."""
         return next((found for found in self.claims if found.stage == stage), None)

@@ -105,7 +105,7 @@ async def _release_leftover(step: _Step, facts: Facts) -> None:
     if lock is None or (lock.campaign_uid, lock.reservation_id) != (claim.campaign_uid, claim.reservation_id):
         return
     own = [leaf for leaf in facts.leaves if leaf.binding.reservation_id == claim.reservation_id]
-    if not any(leaf.claims or _is_live(leaf) for leaf in own):
+    if not any(_is_live(leaf) or (leaf.claims and not leaf.is_given_back) for leaf in own):
         await step.release(acquisition_in(lock))
 
 

@@ -15,6 +15,7 @@ from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet.leaf import Leaf, leaf_of
 from gitops_ctl.fleet.names import CAMPAIGN_UID
 from gitops_ctl.fleet.trees import strings_at
+from gitops_ctl.rollout.activationrun import PREPARATION, run_of
 from gitops_ctl.rollout.admission import admit
 from gitops_ctl.rollout.approval import ApprovalState, judge_approval
 from gitops_ctl.rollout.authority import Block
@@ -29,6 +30,7 @@ from gitops_ctl.rollout.control import (
 )
 from gitops_ctl.rollout.epochs import Audit, Begin, Decision, Epoch, Fence, PolicySeen, Publish, Wait, decide_epoch
 from gitops_ctl.rollout.fence import Revocation, fence
+from gitops_ctl.rollout.invalidation import invalidate
 from gitops_ctl.rollout.leafplan import LeafPlan, account_of, control_patch, leaf_path
 from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, swap, swapped
 from gitops_ctl.rollout.ports import Ports
@@ -60,6 +62,8 @@ class Authority:
     control: Block = field(default_factory=Block)
     approval: Block = field(default_factory=Block)
     recovery: Block = field(default_factory=Block)
+    activation: Block = field(default_factory=Block)
+    invalidation: Block = field(default_factory=Block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ class CampaignPass:
         self._before = standings_of(campaign.tree)
         self._leaves: Mapping[str, Leaf] = {}
         self._account = ""
+        self._run = PREPARATION
         self._members: dict[str, JsonValue] = {}
         self._seen: PolicySeen | None = None
         # Judged before anything is written: the status forgets which revision was there when the canaries passed.
@@ -102,6 +107,7 @@ class CampaignPass:
             Refused: the ledger is not the one that is bound.
         """
         self._leaves = await self._read_leaves()
+        self._run = run_of(self._campaign, self._authority.activation, self._leaves, now=self._ports.clock.wall())
         if self._campaign.deleting:
             control = deletion_control(self._campaign.live_control, self._leaves.values())
             self._campaign = self._campaign.with_control(control)
@@ -157,16 +163,16 @@ class CampaignPass:
         recovery = recovery_of(self._campaign.tree, persons=persons, commit=commit)
         if recovery is None:
             return
-        named = {leaf.uid: (target, leaf.name) for target, leaf in self._with_leaves()}
+        named = {
+            leaf.uid: (target, leaf.name)
+            for target in self._campaign.targets
+            for leaf in self._leaves.values()
+            if leaf.binding.device_uid == target.device_uid
+        }
         entry = await carry_out(self._ports, self._campaign, recovery, leaves=named, before=before)
         if entry is not None:
             self._members["recoveries"] = list({**entries, recovery.leaf_uid: entry}.values())
             self._leaves = await self._read_leaves()
-
-    def _with_leaves(self) -> list[tuple[Target, Leaf]]:
-        """The targets that have a leaf, each with it."""
-        found = ((target, self._leaves.get(target.child_name)) for target in self._campaign.targets)
-        return [(target, leaf) for target, leaf in found if leaf is not None]
 
     # ---- control ----
 
@@ -204,12 +210,14 @@ class CampaignPass:
         ended = all(one.standing.phase is TargetPhase.CANCELLED for one in found)
         phase = Phase.CANCELLED if ended else Phase.CANCELLING
         message = "" if ended else "claimed work is looked at until its outcome is proven; nothing else begins"
+        if ended and _stored_phase(self._campaign.tree) is Phase.CANCELLED:
+            message = await invalidate(self._ports, self._campaign, self._authority.invalidation, self._leaves)
         return self._passed(
             Standing(phase, [one.standing for one in found], message, approved=self._campaign.approved), found
         )
 
     async def _cancelled(self, steps: Steps, target: Target) -> Stepped:
-        leaf = self._leaves.get(target.child_name)
+        leaf = self._leaves.get(self._run.leaf_name(target))
         if leaf is None:
             return Stepped(self._plain(target, TargetPhase.CANCELLING, "CancelledBeforeAdmission"))
         if leaf.admission is not None and leaf.admission.state == "Settled":
@@ -242,7 +250,7 @@ class CampaignPass:
         through = True
         for target in self._campaign.targets:
             if target.device_uid != but:
-                plan = LeafPlan(self._campaign, target, self._account)
+                plan = LeafPlan(self._campaign, target, self._account, self._run.activation(target))
                 answer = await fence(self._ports, plan, why, control=self._campaign.control)
                 through = through and not isinstance(answer, Refusal)
         return through
@@ -271,14 +279,24 @@ class CampaignPass:
 
     # ---- execution ----
 
-    async def _execute(self) -> Passed:
+    async def _held_up(self) -> Passed | None:
+        """A source that is not the frozen one, or a window that is not open; None when the pass goes on."""
         changed = await self._source_changed()
         if changed is not None:
             return await self._stopped(changed, {})
+        waits = self._run.waits(self._campaign, self._before, now=self._ports.clock.wall())
+        if waits is None:
+            return None
+        return replace(self._passed(waits.standing, again=waits.again), soak_ends=waits.until)
+
+    async def _execute(self) -> Passed:
+        held_up = await self._held_up()
+        if held_up is not None:
+            return held_up
         steps = self._steps()
         found: dict[str, Stepped] = {}
         for target in self._campaign.targets:
-            leaf = self._leaves.get(target.child_name)
+            leaf = self._leaves.get(self._run.leaf_name(target))
             if leaf is not None:
                 found[target.device_uid] = await steps.step(target, leaf)
         refusal = next((one.refusal for one in found.values() if one.refusal is not None), None)
@@ -317,7 +335,7 @@ class CampaignPass:
         stopping = next((one.standing for one in found.values() if one.standing.phase in _STOPS), None)
         if stopping is None:
             for target in self._open_targets(found):
-                answer = await admit(self._ports, self._campaign, target)
+                answer = await admit(self._ports, self._campaign, target, activation=self._run.activation(target))
                 if not isinstance(answer, Refusal):
                     standing = self._plain(target, TargetPhase.ADMITTED, "ReservationGranted")
                     found[target.device_uid] = Stepped(standing)
@@ -368,8 +386,8 @@ class CampaignPass:
     # ---- what it comes to ----
 
     def _steps(self) -> Steps:
-        rearmed = rearmed_leaf(self._campaign, self._leaves)
-        return Steps(self._ports, self._campaign, self._account, self._leaves, self._before, rearmed)
+        rearmed = rearmed_leaf(self._campaign, self._leaves, self._run)
+        return Steps(self._ports, self._campaign, self._account, self._leaves, self._before, rearmed, self._run)
 
     async def _read_leaves(self) -> Mapping[str, Leaf]:
         listed = await self._ports.client.list_all(

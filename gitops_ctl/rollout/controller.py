@@ -16,6 +16,7 @@ from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, list_at, object_at,
 from gitops_ctl.fleet.leaf import leaf_of
 from gitops_ctl.fleet.names import CAMPAIGN_UID, LEAF_FINALIZER, ROLLOUT_FINALIZER
 from gitops_ctl.kube.events import Emit, EventKind
+from gitops_ctl.rollout.activationrun import goes_on
 from gitops_ctl.rollout.campaignpass import Authority, CampaignPass
 from gitops_ctl.rollout.campaignstate import campaign_state
 from gitops_ctl.rollout.leafplan import leaf_path
@@ -95,7 +96,7 @@ class RolloutController:
             await self._set_finalizers(tree, [*list_at(tree, "metadata", "finalizers"), ROLLOUT_FINALIZER])
             return _AT_ONCE_S
         phase = text_at(tree, "status", "phase")
-        if phase in _ENDED:
+        if phase in _ENDED and not goes_on(tree):
             return None
         if not object_at(tree, "status", "frozenPlan"):
             return await self._plan(tree)
@@ -175,6 +176,8 @@ class RolloutController:
         if not ended:
             return await self._pass(tree)
         if await self._keeps_receipts(tree):
+            if goes_on(tree):
+                await self._pass(tree)
             return self._ports.intervals.resync_s
         await self._release_leaves(text_at(tree, "metadata", "namespace"))
         rest = [name for name in list_at(tree, "metadata", "finalizers") if name != ROLLOUT_FINALIZER]

@@ -11,6 +11,7 @@ CONTROL: Final = "control"
 APPROVAL: Final = "approval"
 ACTIVATION: Final = "activationApproval"
 RECOVERY: Final = "recovery"
+INVALIDATION: Final = "preparationInvalidation"
 
 
 class GitAuthority:
@@ -30,6 +31,8 @@ class GitAuthority:
             control=block_of(found, CONTROL),
             approval=block_of(found, APPROVAL),
             recovery=block_of(found, RECOVERY),
+            activation=block_of(found, ACTIVATION),
+            invalidation=block_of(found, INVALIDATION),
         )
 
 

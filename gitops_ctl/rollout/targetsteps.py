@@ -8,6 +8,7 @@ from typing import Final
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.core.moment import from_rfc3339, to_rfc3339
 from gitops_ctl.fleet.leaf import Leaf
+from gitops_ctl.rollout.activationrun import PREPARATION, Run
 from gitops_ctl.rollout.admission import admit
 from gitops_ctl.rollout.bindings import renew_binding
 from gitops_ctl.rollout.campaignstate import CampaignState
@@ -49,6 +50,7 @@ class Steps:
         leaves: of this run by name.
         before: targets as the status has them, by UID of the device.
         rearmed: name of the leaf that this pass brings back; "" for none.
+        run: which leaves the targets have.
     """
 
     ports: Ports
@@ -57,10 +59,11 @@ class Steps:
     leaves: Mapping[str, Leaf]
     before: Mapping[str, TargetStanding]
     rearmed: str
+    run: Run = PREPARATION
 
     async def step(self, target: Target, leaf: Leaf) -> Stepped:
         """Take a target that has a leaf one step further."""
-        plan = LeafPlan(self.campaign, target, self.account)
+        plan = LeafPlan(self.campaign, target, self.account, self.run.activation(target))
         difference = self.conflict(plan, leaf)
         if difference is not None:
             return Stepped(self._standing(target, leaf, TargetPhase.BLOCKED, difference.reason), difference)
@@ -96,13 +99,14 @@ class Steps:
     async def _grant(self, target: Target, leaf: Leaf) -> Stepped:
         """Bring a leaf before its worker, if it is not yet, and grant it once the worker has agreed."""
         if leaf.admission is None or leaf.admission.state != "Pending":
-            answer = await admit(self.ports, self.campaign, target)
+            answer = await admit(self.ports, self.campaign, target, activation=self.run.activation(target))
             word = "AdmissionBindingRecovered" if leaf.admission is None else "PolicyEpochRearmed"
             if isinstance(answer, Refusal):
                 refused = "PolicyEpochRearmBlocked" if leaf.admission is not None else answer.target_reason
                 return self._refused(target, leaf, TargetPhase.BLOCKED, refused, answer)
             return Stepped(self._standing(target, leaf, TargetPhase.ADMITTED, word))
-        granted = await grant(self.ports, self.campaign, target, leaf_name=leaf.name)
+        activation = self.run.activation(target)
+        granted = await grant(self.ports, self.campaign, target, leaf_name=leaf.name, activation=activation)
         if isinstance(granted, Refusal):
             return self._refused(target, leaf, TargetPhase.ADMITTED, granted.reason, granted)
         return Stepped(self._standing(target, leaf, TargetPhase.RUNNING, leaf.phase or "Granted"))
@@ -159,8 +163,8 @@ class Steps:
         return TargetStanding(target.device_name, target.device_uid, phase, reason, message, leaf.name, leaf.uid)
 
 
-def rearmed_leaf(campaign: CampaignState, leaves: Mapping[str, Leaf]) -> str:
+def rearmed_leaf(campaign: CampaignState, leaves: Mapping[str, Leaf], run: Run = PREPARATION) -> str:
     """Name of the one leaf that this pass brings back into the epoch in force; "" for none."""
-    names = (target.child_name for target in campaign.targets)
+    names = map(run.leaf_name, campaign.targets)
     found = next_to_rearm(names, leaves, epoch=campaign.effective.number)
     return found.name if found is not None else ""
