@@ -24,6 +24,12 @@ ADMISSION = "gitops-ctl-admission"
 _SYNC_ACCOUNTS = "syncAccounts"
 _RBAC = "rbac.authorization.k8s.io"
 _APPLY_VERBS = ("get", "create", "patch", "delete")
+_POLICY_VERBS = {
+    ("cisco.vk", "ciscodevices"): ("topology",),
+    ("ops.cisco.vk", "iosxesoftwarerollouts"): ("activate", "approve", "control", "recover"),
+    ("worker.gpustack.ai", "topologysources"): ("endpoint",),
+}
+"""What the admission policies ask for beside plain rights, by group and plural name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +211,16 @@ def required_rules(documents: Iterable[tuple[GroupVersionKind, str]]) -> tuple[J
     groups: dict[str, set[str]] = {}
     for gvk, plural in documents:
         groups.setdefault(gvk.group, set()).add(plural)
-    return tuple(
+    plain = (
         {"apiGroups": [group], "resources": sorted(plurals), "verbs": list(_APPLY_VERBS)}
         for group, plurals in sorted(groups.items())
     )
+    judged = (
+        {"apiGroups": [group], "resources": [plural], "verbs": list(verbs)}
+        for (group, plural), verbs in _POLICY_VERBS.items()
+        if plural in groups.get(group, ())
+    )
+    return (*plain, *judged)
 
 
 def granted(name: str, rules: Iterable[JsonObject], *, account: str, namespace: str) -> tuple[JsonObject, JsonObject]:

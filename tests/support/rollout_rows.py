@@ -122,6 +122,14 @@ def asking(*without: str, **members: str) -> Callable[[Bench], dict[str, Any]]:
     return body
 
 
+def letting_go() -> dict[str, Any]:
+    """A worker leaves the Lease as it was made."""
+    return {
+        "metadata": {"annotations": {f"{names.MAINTENANCE}{member}": None for member in names.MAINTENANCE_MEMBERS}},
+        "spec": dict.fromkeys(("holderIdentity", "acquireTime", "renewTime")),
+    }
+
+
 def new_rollout(**blocks: Any) -> Callable[[Bench], dict[str, Any]]:
     return lambda bench: a_rollout(name="new", namespace=bench.namespace, **blocks)
 
@@ -227,6 +235,7 @@ ALLOWED: dict[str, Row] = {
     "the network worker samples": Row("network worker", f"{DEVICES}/locked/status", sample("network worker")),
     "the network worker checks": Row("network worker", f"{DEVICES}/free/status", preflight("network worker")),
     "the network worker asks for maintenance": Row("network worker", "leases/mutation", asking()),
+    "the network worker lets go": Row("network worker", "leases/mutation", letting_go()),
     "the node worker beats": Row("app worker", "nodes/NODE/status", BEATS),
     "the node worker says its revision": Row(
         "app worker", "nodes/NODE/status", {**BEATS, **marks(worker_observed_revision=DIGEST)}

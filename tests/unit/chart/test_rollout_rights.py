@@ -50,7 +50,7 @@ LEASES = ("coordination.k8s.io", "leases")
 WORKERS: dict[str, dict[tuple[str, str], set[str]]] = {
     "app-hosting-read-only": {("", "nodes"): {"get"}},
     "app-hosting-read-write": {("", "nodes"): {"get"}, ("", "nodes/status"): {"patch"}},
-    "app-hosting-device-read": {DEVICES: READ},
+    "app-hosting-device-read": {DEVICES: {"list", "watch"}},
     "network-management-global-read": {("", "nodes"): {"get"}, ("", "pods"): {"list"}},
     "network-management-read-only": OBSERVER,
     "network-management-read-write": {**OBSERVER, ("ops.cisco.vk", "iosxesoftwareupgrades/status"): {"patch"}},

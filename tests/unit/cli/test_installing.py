@@ -145,6 +145,18 @@ def test_the_least_rights_name_each_resource_once() -> None:
     ]
 
 
+def test_the_least_rights_have_the_verbs_that_admission_asks_for() -> None:
+    kinds = [
+        (GroupVersionKind("ops.cisco.vk", "v1alpha1", "IOSXESoftwareRollout"), "iosxesoftwarerollouts"),
+        (GroupVersionKind("cisco.vk", "v1alpha1", "CiscoDevice"), "ciscodevices"),
+    ]
+    found = [(rule["resources"], rule["verbs"]) for rule in required_rules(kinds)]
+    assert found[2:] == [
+        (["ciscodevices"], ["topology"]),
+        (["iosxesoftwarerollouts"], ["activate", "approve", "control", "recover"]),
+    ]
+
+
 def test_the_printed_rights_hold_the_syncs_of_the_own_namespace_and_of_no_other() -> None:
     kinds = [
         (GroupVersionKind("", "v1", "ConfigMap"), "configmaps"),
