@@ -343,6 +343,7 @@ def campaign_room(
         client,
         revisions=revisions,
         read=read,
+        read_file=read.file,
         inventory=ManagedFleet(managed.caches, place),
         options=RolloutOptions(
             namespace=place.namespace,

@@ -8,6 +8,7 @@ from gitops_ctl.documents.collection import DocumentSet
 from gitops_ctl.documents.index import DocumentCache, load_set
 from gitops_ctl.documents.problem import in_reading_order
 from gitops_ctl.git.repository import CloneCache
+from gitops_ctl.git.tree import entry_at
 from gitops_ctl.trust.provenance import AcceptedRevision
 
 
@@ -31,3 +32,10 @@ class RevisionReader:
             found = load_set(store, tree=tree, path=path, cache=self._cache)
         own = check_own_source(found, own=revision.source)
         return replace(found, problems=in_reading_order([*found.problems, *own])) if own else found
+
+    def file(self, revision: AcceptedRevision, path: str) -> bytes:
+        """The bytes of one file of a revision, from any thread; empty where there is none."""
+        with self._clones.snapshot(revision.store_path) as copy, copy.open() as store:
+            tree = revision.tree or store.links(revision.commit).tree
+            entry = entry_at(store, tree, path)
+            return store.blob(entry.id) if entry is not None else b""

@@ -18,13 +18,10 @@ from gitops_ctl.cni.model import KIND, Authority, Cluster, Machine, Observed, Op
 from gitops_ctl.cni.pending import report_of
 from gitops_ctl.cni.plan import Decision, World, plan
 from gitops_ctl.cni.proposals import (
-    asked_of,
     cleanup_name,
-    is_watched,
     pull_request_of,
     values_name,
     with_link,
-    withdrawn,
 )
 from gitops_ctl.cni.reading import cluster_of, machine_of, operation_of
 from gitops_ctl.cni.writing import (
@@ -40,6 +37,7 @@ from gitops_ctl.core.conditions import merge_conditions
 from gitops_ctl.core.errors import GitopsError, InternalError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, int_at, object_at, text_at
+from gitops_ctl.forge.wanted import asked_of, is_watched, withdrawn
 from gitops_ctl.kube.answers import AlreadyExists
 from gitops_ctl.kube.events import Emit
 from gitops_ctl.kube.mapper import Resource

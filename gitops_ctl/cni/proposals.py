@@ -5,20 +5,17 @@ live cluster, never at whether a pull request was merged.
 """
 
 from datetime import datetime
-from typing import Final
 
-from gitops_ctl.api.names import ANNOTATION_CONFIRM_SWITCH, ANNOTATION_WHY, ICHOR_API_VERSION
+from gitops_ctl.api.names import ANNOTATION_CONFIRM_SWITCH, ICHOR_API_VERSION
 from gitops_ctl.cni.announcement import announcement
 from gitops_ctl.cni.authority import CONSENT
 from gitops_ctl.cni.messages import Place
 from gitops_ctl.cni.model import Authority, Cluster, Operation, Phase
 from gitops_ctl.cni.writing import cluster_reference, operation_reference
-from gitops_ctl.core.jsonvalue import JsonObject, int_at, object_at, objects_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, int_at, object_at, text_at
 from gitops_ctl.documents.splice import Edit
 from gitops_ctl.forge.content import FileEdit
 from gitops_ctl.forge.wanted import WantedProposal
-
-_ENDED: Final = frozenset({"Closed", "Superseded", "Expired"})
 
 
 def values_name(operation: Operation) -> str:
@@ -89,29 +86,6 @@ def wants_cleanup(cluster: Cluster, operation: Operation, authority: Authority) 
         and authority.consent == consumed.target.value
         and bool(authority.file)
     )
-
-
-def is_watched(proposal: JsonObject) -> bool:
-    """Whether a proposal may still have, or get, a pull request, or is watched after its merge lest somebody reverts it."""
-    return text_at(proposal, "status", "phase") not in _ENDED and bool(objects_at(proposal, "spec", "changes"))
-
-
-def withdrawn(proposal: JsonObject) -> JsonObject:
-    """A proposal as it is applied when nothing is wanted any more: an unchanged pull request is closed."""
-    return {**asked_of(proposal), "spec": {**object_at(proposal, "spec"), "changes": []}}
-
-
-def asked_of(proposal: JsonObject) -> JsonObject:
-    """What we asked for in a stored proposal, for a comparison."""
-    metadata = object_at(proposal, "metadata")
-    kept = {name: metadata[name] for name in ("name", "namespace", "ownerReferences") if name in metadata}
-    why = text_at(metadata, "annotations", ANNOTATION_WHY)
-    return {
-        "apiVersion": text_at(proposal, "apiVersion"),
-        "kind": text_at(proposal, "kind"),
-        "metadata": {**kept, "annotations": {ANNOTATION_WHY: why}} if why else kept,
-        "spec": object_at(proposal, "spec"),
-    }
 
 
 def pull_request_of(proposal: JsonObject) -> JsonObject:

@@ -67,7 +67,7 @@ OPEN_POLL_S: Final = 60.0
 
 REST_POLL_S: Final = 300.0
 DELETION_S: Final = 600.0
-LONGEST_WHY: Final = 8000
+LONGEST_WHY: Final = 32_000
 MOST_BYTES: Final = 500 * 2**20
 LONGEST_S: Final = 120.0
 """Of one fetch, where the source allows more (forges.md, section 14)."""

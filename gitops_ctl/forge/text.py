@@ -28,6 +28,9 @@ MAX_TITLE: Final = 120
 MAX_DIFF: Final = 1200
 MAX_VALUE: Final = 200
 MAX_LINE: Final = 500
+MAX_WHY: Final = 200
+"""Lines of what the controller that asks says: a plan names up to a hundred devices."""
+
 MAX_SHOWN: Final = 40
 """Changes, notes and lines that a body lists before it says how many more there are."""
 
@@ -190,7 +193,7 @@ def _instruction(edit: FileEdit) -> str:
 
 def _fenced(text: str) -> list[str]:
     """Lines in a code block that nothing in them can end."""
-    lines = [plain(line) for line in text.strip().splitlines() if line.strip()][:MAX_SHOWN]
+    lines = [plain(line) for line in text.strip().splitlines() if line.strip()][:MAX_WHY]
     longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}text", *lines, fence] if lines else []

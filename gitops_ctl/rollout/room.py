@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from gitops_ctl.api.watched import without_managers
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import GroupVersionKind, NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.fleet import names
+from gitops_ctl.fleet.device import Device
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
 from gitops_ctl.kube.controller import Controller, Pace
@@ -29,6 +31,7 @@ from gitops_ctl.rollout.gitauthority import GitAuthority
 from gitops_ctl.rollout.inventory import FleetBook, Inventory
 from gitops_ctl.rollout.planning import PlanningPorts
 from gitops_ctl.rollout.ports import Ports
+from gitops_ctl.rollout.proposaldesk import PROPOSAL, DeskPorts, ProposalDesk, ReadFile, rollout_of
 from gitops_ctl.rollout.sources import SourceSecret, source_secret_of
 from gitops_ctl.rollout.watched import SeenRollout, campaign_of_leaf, secrets_of, seen_rollout
 from gitops_ctl.trust.declared import DeclaredReader, Read
@@ -77,10 +80,11 @@ class RolloutRoom:
         *,
         revisions: AcceptedRevisions,
         read: Read,
+        read_file: ReadFile,
         inventory: Inventory,
         options: Options,
     ) -> None:
-        """`read` gives the documents of a revision below a folder, from any thread."""
+        """`read` gives the documents of a revision below a folder, `read_file` the bytes of a file, both from any thread."""
         self._client, self._options = client, options
         self.rollouts: Informer[SeenRollout] = Informer(client, ROLLOUT, trim=seen_rollout, timing=options.timing)
         self.rollouts.cache.add_index(BY_DEVICE, _devices_of)
@@ -93,7 +97,8 @@ class RolloutRoom:
         )
         self.queue: AsyncQueue[NamespacedName] = AsyncQueue(queue, clock=client.clock)
         self.book = FleetBook(inventory, clock=client.clock, learned=self._wake_open)
-        authority = GitAuthority(DeclaredReader(client, revisions=revisions, read=read))
+        declared = DeclaredReader(client, revisions=revisions, read=read)
+        authority = GitAuthority(declared)
         self.controller = RolloutController(
             RolloutPorts(
                 steps=self._steps(),
@@ -104,9 +109,12 @@ class RolloutRoom:
                 intervals=options.intervals,
             )
         )
+        self.proposals: Informer[JsonObject] = Informer(client, PROPOSAL, trim=without_managers, timing=options.timing)
+        self.desk = ProposalDesk(self._desk_ports(declared, read_file, inventory))
         self._needed = asyncio.Event()
         self.rollouts.add_handler(self._rollout_changed, rescue=self.queue.add)
         self.leaves.add_handler(self._leaf_changed)
+        self.proposals.add_handler(self._proposal_changed)
         inventory.subscribe(
             device=self._device_changed,
             evidence=self._evidence_changed,
@@ -120,11 +128,11 @@ class RolloutRoom:
         work = Controller(
             "iosxesoftwarerollout",
             self.queue,
-            self.controller.reconcile,
+            self._look,
             workers=self._options.workers,
             pace=self._options.pace,
         )
-        watching = asyncio.create_task(self._watch_leaves(), name="rollout leaves")
+        watching = asyncio.create_task(self._watch_more(), name="rollout leaves")
         try:
             await work.run_over(self.rollouts)
         finally:
@@ -136,12 +144,23 @@ class RolloutRoom:
         """Begin no further pass."""
         self.queue.close()
 
-    async def _watch_leaves(self) -> None:
-        """Once there is a rollout, or a leaf that one has left behind, leaves are watched until the end."""
+    async def _look(self, key: NamespacedName) -> float | None:
+        """One step of a campaign, and what it asks of Git."""
+        step_s = await self.controller.reconcile(key)
+        if step_s == 0.0:
+            return step_s
+        due_s = await self.desk.look_after(key)
+        known = [one for one in (step_s, due_s) if one is not None]
+        return min(known, default=None)
+
+    async def _watch_more(self) -> None:
+        """Once there is a rollout, or a leaf that one has left behind, leaves and Proposals are watched until the end."""
         await self.rollouts.settled.wait()
         if not self.rollouts.cache and not await self._has_leaves():
             await self._needed.wait()
-        async with running(self.leaves):
+        async with running(self.leaves, self.proposals):
+            await self.proposals.synced.wait()
+            self._wake(self.rollouts.cache)
             await asyncio.Event().wait()
 
     async def _has_leaves(self) -> bool:
@@ -173,6 +192,21 @@ class RolloutRoom:
 
         return PlanningPorts(self._client, self._client.clock, policy, self.book.for_planning, self.source_secrets)
 
+    def _desk_ports(self, declared: DeclaredReader, read_file: ReadFile, inventory: Inventory) -> DeskPorts:
+        def device(key: NamespacedName) -> Device | None:
+            found = inventory.read(key)
+            return found[0] if found is not None else None
+
+        return DeskPorts(
+            client=self._client,
+            declared=declared.of,
+            read_file=read_file,
+            device=device,
+            stored=self.proposals.cache.get,
+            is_seen=lambda: self.proposals.usable,
+            preflight_s=self._options.intervals.preflight_s,
+        )
+
     async def source_secrets(self, rollout: JsonObject) -> Mapping[str, SourceSecret]:
         """The Secrets that the image sources of a rollout name, read live: metadata and what they allow as an endpoint.
 
@@ -197,6 +231,12 @@ class RolloutRoom:
     def _leaf_changed(self, change: Change[NamespacedName]) -> None:
         for campaign in {value for value in change.values if value is not None}:
             self.queue.add(campaign)
+
+    def _proposal_changed(self, change: Change[JsonObject]) -> None:
+        for tree in (one for one in change.values if one is not None):
+            rollout = rollout_of(tree)
+            if rollout is not None:
+                self.queue.add(rollout)
 
     def _device_changed(self, key: NamespacedName) -> None:
         """Those that it is a target of, and those that may select it."""

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gitops_ctl.fleet.device import Preflight
+from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.planned import Plan
 
 _SEGMENT: Final = re.compile(r"([0-9]+)[a-z]?")
@@ -81,6 +83,28 @@ def transfer_warning(device: str, *, size: int, rate: int, install_timeout_s: in
         f"{size} bytes at {rate} bytes/s take {-(-size // rate)} s, and installTimeoutSeconds is {install_timeout_s}"
     )
     return PlanWarning(WarningReason.TRANSFER_TOO_LONG, message, device)
+
+
+def campaign_warnings(campaign: CampaignState, preflights: Mapping[str, Preflight]) -> Iterator[PlanWarning]:
+    """The warnings of a frozen plan, with what its preflights found out.
+
+    Args:
+        preflights: of this plan, by name of the device.
+    """
+    plan = campaign.plan
+    yield from plan_warnings(plan, policy_freshness_s=campaign.effective.policy.freshness_s)
+    running = {name: found.running_version for name, found in preflights.items() if found.running_version}
+    yield from version_warnings(plan.target_version, running)
+    for target in campaign.targets:
+        found = preflights.get(target.device_name)
+        warning = transfer_warning(
+            target.device_name,
+            size=found.image_size if found is not None else 0,
+            rate=target.max_bytes_per_s,
+            install_timeout_s=plan.install_timeout_s,
+        )
+        if warning is not None:
+            yield warning
 
 
 def differing_segment(target: str, running: str) -> int:

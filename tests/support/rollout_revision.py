@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from gitops_ctl.api.names import ANNOTATION_OWNER_ID, API_VERSION, GROUP, VERSION
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.documents.collection import DocumentSet
@@ -12,7 +14,7 @@ from gitops_ctl.documents.loader import load
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions, Introduced, Provenance
 
-SOURCE, SYNC, FILE = "network", "site", "rollouts/spring.json"
+SOURCE, SYNC, FILE = "network", "site", "rollouts/spring.yaml"
 WHEN = datetime(2026, 1, 1, 8, tzinfo=UTC)
 PERSON = "change-approver"
 
@@ -36,7 +38,7 @@ class RolloutInGit:
     @property
     def data(self) -> bytes:
         """The bytes of the file."""
-        return json.dumps(self.tree, indent=2).encode() + b"\n"
+        return f"# The rollout of this site.\n{yaml.safe_dump(self.tree, sort_keys=False)}".encode()
 
     def read(self, _revision: AcceptedRevision, _path: str) -> DocumentSet:
         """The documents of the accepted revision."""
@@ -113,7 +115,7 @@ class RolloutInGit:
             if block in spec:
                 spec[block] |= {"approvedBy": f"gitops-ctl:{PERSON}", "approvedAt": "2026-01-01T08:00:00Z"}
         for block in ("control", "preparationInvalidation"):
-            if block in spec:
+            if block in spec and spec[block].get("revision") != 0:
                 spec[block] |= {"requestedBy": f"gitops-ctl:{PERSON}", "requestedAt": "2026-01-01T08:00:00Z"}
         body = {
             **{member: self.tree[member] for member in ("apiVersion", "kind")},

@@ -100,6 +100,7 @@ class RolloutWorld(DeviceWorld):
             self._client,
             revisions=self.revisions,
             read=self.git.read,
+            read_file=lambda _revision, _path: self.git.data,
             inventory=ManagedFleet(managed.caches, managed.options),
             options=RolloutOptions(
                 namespace=SYSTEM,

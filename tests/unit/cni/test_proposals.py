@@ -6,17 +6,14 @@ from typing import Any
 from gitops_ctl.cni.authority import CONSENT
 from gitops_ctl.cni.model import Introduction
 from gitops_ctl.cni.proposals import (
-    asked_of,
     cleanup_proposal,
-    is_watched,
     pull_request_of,
     values_proposal,
     wants_cleanup,
-    withdrawn,
 )
 from gitops_ctl.cni.reading import cluster_of, operation_of
 from gitops_ctl.documents.splice import Edit
-from gitops_ctl.forge.wanted import proposal_tree
+from gitops_ctl.forge.wanted import asked_of, is_watched, proposal_tree, withdrawn
 from tests.support.switch_bench import BEGIN, Bench, make_bench
 
 

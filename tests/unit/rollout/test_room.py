@@ -46,7 +46,7 @@ def test_an_approval_in_the_cluster_alone_has_no_effect() -> None:
         await world.admin.patch_merge(ROLLOUT, {"spec": {"approval": approval}}, manager="mallory")
 
         async def is_judged() -> bool:
-            return (await world.status()).get("approval", {}).get("reason") == "NotFromGit"
+            return bool((await world.status()).get("approval", {}).get("reason") == "NotFromGit")
 
         await world.until(is_judged, what="judged")
         assert (await world.status())["phase"] == "AwaitingApproval"
@@ -194,7 +194,12 @@ def test_a_source_secret_that_was_made_anew_ends_a_campaign_that_runs() -> None:
         labels = {"cisco.vk/purpose": "software-image-source"}
         allowed = {"allowedScheme": "sftp", "allowedHost": "images.example.net", "allowedPort": "22"}
         data = {name: base64.b64encode(text.encode()).decode() for name, text in allowed.items()}
-        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "images", "labels": labels}, "data": data}
+        body: Any = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "images", "labels": labels},
+            "data": data,
+        }
         await world.admin.create(SECRETS, body)
         source = {"name": "main", "priority": 10, "url": "sftp://images.example.net/cat9k.bin"}
         image = {"sha256": "a" * 64, "imageFamily": "cat9k"}
@@ -223,7 +228,12 @@ def test_what_a_device_counts_as_is_kept_and_not_the_device() -> None:
         reads: list[NamespacedName] = []
         inventory: Any = world.rollouts.book._inventory
         real = inventory.read
-        inventory.read = lambda key: reads.append(key) or real(key)
+
+        def read(key: NamespacedName) -> Any:
+            reads.append(key)
+            return real(key)
+
+        inventory.read = read
         for _ in range(3):
             look = world.rollouts.book.look(managed.policy)
             assert look is not None
