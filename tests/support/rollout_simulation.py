@@ -5,23 +5,19 @@ else writes first, the server is away, the others go on, a second manager takes 
 remembers is in the store, in the journal and in the switches, so a run begins at the turn of its fault and shares what was before.
 """
 
-import copy
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import cached_property
 from typing import Any, Literal
 
 from gitops_ctl.core.errors import Conflict, GitopsError, ReplyLost, Unavailable
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
-from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.node import node_of
 from gitops_ctl.kube.exchange import Call
 from gitops_ctl.kube.transport import WRITE_VERBS, KubeClient
-from gitops_ctl.rollout.authority import Block
 from gitops_ctl.rollout.bootstrap import BoundPolicy, bind
 from gitops_ctl.rollout.campaignpass import Authority
 from gitops_ctl.rollout.controller import RolloutController, RolloutPorts
@@ -31,11 +27,12 @@ from gitops_ctl.rollout.sources import SourceSecret
 from tests.doubles.apiserver.api import Snapshot
 from tests.doubles.apiserver.direct import direct_client
 from tests.doubles.gnoi import DirectGnoi, MemorySwitch
-from tests.support.admission_world import CONFIG_MAPS, DEVICES, LEAVES, NODES, ROLLOUTS, SYSTEM, AdmissionWorld
-from tests.support.rollout_authority import by
+from tests.support.admission_world import CONFIG_MAPS, DEVICES, NODES, ROLLOUTS, SYSTEM, AdmissionWorld
+from tests.support.rollout_equipment import OLD, POD, Equipment, MemoryJournal, a_package, target_of
 from tests.support.rollout_laws import Laws
+from tests.support.rollout_persons import Persons
 from tests.support.rollout_planning import NAMESPACE
-from tests.support.rollout_worker import OLD, POD, Equipment, MemoryJournal, ModelWorker, a_package, target_of
+from tests.support.rollout_worker import ModelWorker
 from tests.support.simulation_faults import Crash
 from tools.peers.iosxe.state import new_device
 
@@ -43,7 +40,6 @@ NAME = NamespacedName(NAMESPACE, "spring")
 ROUND_S = 20.0
 QUIET_ROUNDS = 4
 LONG_S = 2000.0
-WINDOW_S = 3600.0
 MOST_ROUNDS = 120
 ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})
 AFTER = frozenset({"crash after", "lost reply"})
@@ -103,8 +99,7 @@ class Checkpoint:
     now_s: float
     turn: int
     ids: int
-    git: Mapping[str, Any]
-    resumes: tuple[int, int]
+    persons: Mapping[str, Any]
     quiet: int
 
 
@@ -152,11 +147,9 @@ class RolloutWorld(AdmissionWorld):
         self.happened = False
         self.acts: Mapping[str, Callable[[RolloutWorld], Awaitable[None]]] = {}
         self.points: list[At] = []
-        self.turn, self.quiet, self.resumes, self.to_resume = 0, 0, 1, 0
-        self.git: dict[str, Any] = {
-            **{"control": {}, "approval": {}, "activationApproval": {}, "preparationInvalidation": {}},
-        }
-        self.budget, self.is_restored, self.decides = 2, False, decides
+        self.turn, self.quiet = 0, 0
+        self.persons = Persons(self, decides=decides)
+        self.budget, self.is_restored = 2, False
         self.laws = Laws(self)
         self._calls: dict[str, int] = {}
         self._index = 0
@@ -301,59 +294,7 @@ class RolloutWorld(AdmissionWorld):
             if self.equipment.switches[name].read()["downUntil"] <= self.clock.wall().timestamp():
                 self.heal(name)
         self.api.collect()
-        await self._decide_on_receipts()
-        self.to_resume = max(0, self.to_resume - 1)
-        resumes = self.to_resume == 1 or (self.is_waiting_for_canaries and self.resumes)
-        if resumes:
-            self.resumes -= self.to_resume != 1
-            await self.ask()
-
-    async def _decide_on_receipts(self) -> None:
-        """A person approves the activation of what is prepared, or gives it up once the campaign is cancelled."""
-        tree, phase = self.rollout, self.status.get("phase")
-        if tree is None or tree["spec"]["plan"]["strategy"] != "PrepareOnly" or not self.decides:
-            return
-        activates, gives_up = phase == "Succeeded", phase == "Cancelled"
-        receipts = self._receipts()
-        if activates and "activationApproval" not in tree["spec"]:
-            await self._commit("activationApproval", receipts, **self._window())
-        elif gives_up and receipts and not tree["spec"].get("control", {}).get("cancel"):
-            await self.ask(cancel=True, also_deleted=True)
-        elif gives_up and receipts and "preparationInvalidation" not in tree["spec"]:
-            said = {"requestedBy": "gitops-ctl:change-approver", "requestedAt": "2026-11-02T12:00:00Z"}
-            await self._commit("preparationInvalidation", receipts, reason="another release is out", **said)
-
-    def _window(self) -> dict[str, str]:
-        now = self.clock.wall()
-        return {
-            "notBefore": to_rfc3339(now + timedelta(seconds=60)),
-            "notAfter": to_rfc3339(now + timedelta(seconds=60 + WINDOW_S)),
-            "approvedBy": "gitops-ctl:window-owner",
-            "approvedAt": to_rfc3339(now),
-        }
-
-    def _receipts(self) -> list[dict[str, str]]:
-        """What is prepared, and not given up."""
-        leaves = [leaf for _, leaf in self.api.store.all(LEAVES)]
-        return [
-            {
-                "deviceUID": leaf["status"]["preparedReceipt"]["deviceUID"],
-                "upgradeUID": leaf["metadata"]["uid"],
-                "receiptHash": leaf["status"]["preparedReceipt"]["receiptHash"],
-            }
-            for leaf in leaves
-            if leaf.get("status", {}).get("phase") == "Prepared"
-        ]
-
-    async def _commit(self, block: str, receipts: list[dict[str, str]], **members: Any) -> None:
-        value = {"planHash": self.status["frozenPlan"]["hash"], "receipts": receipts, **members}
-        self.git[block] = value
-        await self.patch(ROLLOUT_PATH, {"spec": {block: value}})
-
-    @property
-    def is_waiting_for_canaries(self) -> bool:
-        conditions = self.status.get("conditions", [])
-        return any(one["type"] == "CanaryResumeRequired" and one["status"] == "True" for one in conditions)
+        await self.persons.rest()
 
     async def finish(self) -> None:
         """Take turns until the campaign ended and nobody has anything to do, or everybody waits for good.
@@ -364,78 +305,14 @@ class RolloutWorld(AdmissionWorld):
         for _ in range(MOST_ROUNDS * (len(self.devices) + 2)):
             await self.take_turn()
             self.laws.after_turn()
-            is_over = self.rollout is None or (self.status.get("phase") in ENDED and not self._decides_still)
+            is_over = self.rollout is None or (self.status.get("phase") in ENDED and not self.persons.has_to_decide)
             if self.quiet >= (2 if is_over and not self.has_open_claims else QUIET_ROUNDS * 3):
                 return
         raise Broken(f"no end after {MOST_ROUNDS} rounds: {self.status.get('phase')} {self.status.get('message')}")
 
     @property
-    def _decides_still(self) -> bool:
-        return self.decides and self.status.get("phase") in {"Succeeded", "Cancelled"} and bool(self._unused_receipts())
-
-    def _unused_receipts(self) -> list[dict[str, str]]:
-        leaves = [leaf for _, leaf in self.api.store.all(LEAVES)]
-        used = {
-            leaf["metadata"]["annotations"].get(names.PREPARED_UPGRADE_UID)
-            for leaf in leaves
-            if leaf.get("status", {}).get("phase") == "Succeeded"
-        }
-        return [one for one in self._receipts() if one["upgradeUID"] not in used]
-
-    @property
     def has_open_claims(self) -> bool:
         return bool(self.ledger.reservations)
-
-    # ---- what persons do ----
-
-    async def ask(
-        self, *, pause: bool | None = None, cancel: bool | None = None, in_git: bool = True, also_deleted: bool = False
-    ) -> None:
-        """A control of a larger revision, from Git or through the API."""
-        tree = self.rollout
-        if tree is None or ("deletionTimestamp" in tree["metadata"] and not also_deleted):
-            return
-        had = tree["spec"].get("control", {})
-        if had.get("cancel"):
-            return
-        control = {
-            "revision": had.get("revision", 0) + 1,
-            "pause": pause,
-            "cancel": cancel,
-            "requestedBy": "gitops-ctl:change-approver",
-            "requestedAt": "2026-11-02T12:00:00Z",
-        }
-        await self.patch(ROLLOUT_PATH, {"spec": {"control": control}})
-        if in_git:
-            self.git["control"] = {name: value for name, value in control.items() if value is not None}
-
-    def resumes_later(self) -> None:
-        """Somebody takes the pause back at a later rest."""
-        self.to_resume = 3
-
-    def rewrite_policy(self, **changes: Any) -> None:
-        """The administrator writes other numbers; not while there is no policy."""
-        collection, key = CONFIG_MAPS, (SYSTEM, "topology-policy")
-        if self.api.store.get(collection, key) is not None:
-            self.write_policy(**changes)
-
-    def drop_policy(self) -> None:
-        """The policy is deleted."""
-        if self.api.store.get(CONFIG_MAPS, (SYSTEM, "topology-policy")) is not None:
-            self.api.store.remove(CONFIG_MAPS, (SYSTEM, "topology-policy"))
-
-    async def patch(self, path: str, body: Any, subresource: str = "") -> None:
-        """Something is written by a person."""
-        person = Process(self, "person", watched=False)
-        async with person.client:
-            await person.client.patch_merge(path, body, manager="person", subresource=subresource)
-
-    async def delete(self) -> None:
-        """A person deletes the rollout."""
-        if self.rollout is not None:
-            person = Process(self, "person", watched=False)
-            async with person.client:
-                await person.client.delete(ROLLOUT_PATH)
 
     # ---- ports of the manager ----
 
@@ -447,20 +324,11 @@ class RolloutWorld(AdmissionWorld):
             return {}
 
         async def authority(_rollout: JsonObject) -> Authority:
-            return self.authority()
+            return self.persons.authority()
 
         planning = PlanningPorts(client, self.clock, policy, self._seen, secrets)
         steps = replace(self.ports(client), new_id=self._new_id)
         return RolloutPorts(steps, planning, authority, lambda *_: None, lambda: None)
-
-    def authority(self) -> Authority:
-        """What the accepted revision has."""
-        return Authority(
-            Block(declared=self.git["control"], introduced=by("control")),
-            Block(declared=self.git["approval"], introduced=by("approve")),
-            activation=Block(declared=self.git["activationApproval"], introduced=by("activate")),
-            invalidation=Block(declared=self.git["preparationInvalidation"], introduced=by("recover")),
-        )
 
     def _new_id(self) -> str:
         self._ids_given += 1
@@ -499,8 +367,7 @@ class RolloutWorld(AdmissionWorld):
             self.clock.now_s,
             self.turn,
             self._ids_given,
-            copy.deepcopy(self.git),
-            (self.resumes, self.to_resume),
+            self.persons.memory(),
             self.quiet,
         )
 
@@ -512,14 +379,10 @@ class RolloutWorld(AdmissionWorld):
             self.equipment.switches[name]._text = text
         self.equipment.journal = MemoryJournal(dict(to.journal.claims))
         self.clock.now_s, self.turn, self._ids_given = to.now_s, to.turn, to.ids
-        self.git, self.quiet = copy.deepcopy(dict(to.git)), to.quiet
-        self.resumes, self.to_resume = to.resumes
+        self.quiet = to.quiet
+        self.persons.remember(to.persons)
         self.memo = FleetMemo()
         self.laws.begin_anew()
-
-
-ROLLOUT_PATH = f"/apis/ops.cisco.vk/v1alpha1/namespaces/{NAMESPACE}/iosxesoftwarerollouts/spring"
-POLICY_PATH = f"/api/v1/namespaces/{SYSTEM}/configmaps/topology-policy"
 
 
 async def _quietly(work: Awaitable[Any]) -> None:

@@ -7,58 +7,51 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support.rollout_equipment import a_package
 from tests.support.rollout_laws import LawBroken
+from tests.support.rollout_planning import REGION, ZONE
 from tests.support.rollout_simulation import At, Broken, Checkpoint, Event, RolloutWorld
-from tests.support.rollout_worker import a_package
 
 FAULTS = ("crash after", "lost reply", "conflict", "crash", "away", "others", "twin")
 MANAGERS = frozenset({"twin"})
 EVERYTHING = 1_000_000
 
 
-async def _pause(world: RolloutWorld) -> None:
-    """A pause by a commit; the person resumes at some later rest."""
-    await world.ask(pause=True)
-    world.resumes_later()
-
-
 async def _stop(world: RolloutWorld) -> None:
-    """An emergency stop through the API, which nobody takes back."""
-    await world.ask(pause=True, in_git=False)
+    await world.persons.ask(pause=True, in_git=False)
 
 
 async def _cancel(world: RolloutWorld) -> None:
-    await world.ask(cancel=True)
-
-
-async def _delete(world: RolloutWorld) -> None:
-    await world.delete()
+    await world.persons.ask(cancel=True)
 
 
 async def _tighten(world: RolloutWorld) -> None:
-    """Smaller numbers: another epoch."""
-    world.rewrite_policy(globalMaxConcurrentTransfers=2, globalMaxUnavailable=2)
+    world.persons.rewrite_policy(globalMaxConcurrentTransfers=2, globalMaxUnavailable=2)
 
 
 async def _restructure(world: RolloutWorld) -> None:
-    """Another structure: the campaign is fenced."""
-    world.rewrite_policy(requiredTopologyKeys=["topology.kubernetes.io/zone", "topology.kubernetes.io/region"])
+    world.persons.rewrite_policy(projectedTopologyKeys=[REGION, ZONE])
+
+
+async def _spoil(world: RolloutWorld) -> None:
+    world.persons.rewrite_policy(requiredTopologyKeys=[])
 
 
 async def _unpolicy(world: RolloutWorld) -> None:
-    """The policy is gone."""
-    world.drop_policy()
+    world.persons.drop_policy()
 
 
 ACTIONS: Mapping[str, Callable[[RolloutWorld], Awaitable[None]]] = {
-    "pause": _pause,
+    "pause": lambda world: world.persons.pause(),
     "emergency stop": _stop,
     "cancel": _cancel,
-    "delete": _delete,
+    "delete": lambda world: world.persons.delete(),
     "tighter policy": _tighten,
     "other policy": _restructure,
+    "unreadable policy": _spoil,
     "policy gone": _unpolicy,
 }
+"""By name; an emergency stop is never taken back, a pause is, a policy of another structure ends the campaign."""
 
 
 @dataclass(frozen=True)

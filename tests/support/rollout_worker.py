@@ -5,17 +5,15 @@ remembers is in the leaf and in its journal, so that a new one goes on where a d
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from gitops_ctl.core.errors import InternalError
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.device.channel import GnoiUnavailable
 from gitops_ctl.device.gnoi import Verified
-from gitops_ctl.device.gnoitarget import GnoiTarget
 from gitops_ctl.device.installstream import InstallOrder, InstallTerms
 from gitops_ctl.device.journalrecords import Claim, ClaimKey, Step
 from gitops_ctl.device.outcome import Accepted, Outcome, Refused, matches_target
@@ -31,84 +29,18 @@ from gitops_ctl.rollout.leafplan import leaf_path
 from gitops_ctl.rollout.ledger_store import swap
 from gitops_ctl.rollout.lock import device_path
 from gitops_ctl.rollout.ports import node_path
-from tests.doubles.gnoi import DirectGnoi, DirectSession, MemorySwitch
+from tests.doubles.gnoi import DirectSession, MemorySwitch
 from tests.support.kube_clock import JumpingClock
+from tests.support.rollout_equipment import ACCOUNT, NEW, OLD, POD, Bytes, Equipment, target_of
 from tests.support.rollout_planning import NAMESPACE, REVISION
-from tools.peers.gnoi.package import MAGIC
 from tools.peers.iosxe import state
 
-OLD, NEW = "17.12.04.0.1", "17.18.03.0.5496"
-ACCOUNT: Final = "system:serviceaccount:prod:network-management"
-POD = "network-worker-0"
 REBOOT_LIMIT_S: Final = 1800
 _MARKERS: Final = {
     "PrimaryInstall": "primarySupervisorInstallRequested",
     "PrimaryActivation": "primarySupervisorActivationRequested",
     "RollbackActivation": "rollbackActivationRequested",
 }
-
-
-def a_package(version: str = NEW, *, fails: bool = False) -> bytes:
-    """An image that a switch in memory takes."""
-    members = f', "fail_activation": {str(fails).lower()}' if fails else ""
-    head = f'{{"version": "{version}", "platform": "C9300", "size": 0, "sha256": "{hashlib.sha256().hexdigest()}"{members}}}'
-    return MAGIC + head.encode() + b"\n"
-
-
-@dataclass(frozen=True)
-class Bytes:
-    """The content of an install."""
-
-    data: bytes
-
-    async def chunks(self, _size: int) -> AsyncIterator[bytes]:
-        yield self.data
-
-
-@dataclass
-class MemoryJournal:
-    """A claim journal without a disk; it outlives its worker."""
-
-    claims: dict[ClaimKey, Claim] = field(default_factory=dict)
-
-    def intend(self, claim: Claim) -> None:
-        """As the real one: a claim that is known stays what it is."""
-        if claim.key not in self.claims:
-            self.claims[claim.key] = claim
-
-    def claim(self, key: ClaimKey) -> None:
-        self._goes_on(key, Step.CLAIMED)
-
-    def settle(self, key: ClaimKey) -> None:
-        self._goes_on(key, Step.SETTLED)
-
-    def _goes_on(self, key: ClaimKey, step: Step) -> None:
-        known = self.claims.get(key)
-        if known is not None and known.step is not Step.SETTLED:
-            self.claims[key] = replace(known, step=step)
-
-    def sent(self, leaf: Leaf) -> tuple[Claim, ...]:
-        """What may have been sent for the reservation of a leaf, whatever leaf it had."""
-        wanted = (leaf.binding.device_uid, leaf.binding.plan_hash, leaf.binding.reservation_id)
-        return tuple(one for key, one in self.claims.items() if key[:3] == wanted and one.step is not Step.INTENT)
-
-
-@dataclass
-class Equipment:
-    """What every worker of the world has, the dead ones and the next one.
-
-    Attributes:
-        switches: by name of the device.
-        tell: hears of each call to a device, before and after it: serial number or name, method, side.
-        lost: the journal is a new one that knows nothing of these devices.
-    """
-
-    switches: dict[str, MemorySwitch]
-    gnoi: DirectGnoi
-    package: bytes
-    tell: Callable[[str, str, Literal["before", "after"]], Awaitable[None]]
-    journal: MemoryJournal = field(default_factory=MemoryJournal)
-    lost: bool = False
 
 
 class ModelWorker:
@@ -129,11 +61,6 @@ class ModelWorker:
         leaves = [leaf for leaf in map(leaf_of, listed.items) if leaf.device_name == device]
         for leaf in sorted(leaves, key=lambda one: (not one.claims, one.name)):
             await _Pass(self, leaf, [other for other in map(leaf_of, listed.items) if other.uid != leaf.uid]).run()
-
-
-def target_of(device: str) -> GnoiTarget:
-    """Where the switch of a device is."""
-    return GnoiTarget(f"{device}.example.net", 9339)
 
 
 class _Pass:

@@ -174,7 +174,7 @@ async def test_a_cancelled_preparation_is_given_up_leaf_by_leaf_and_nothing_is_d
     world = RolloutWorld(strategy="PrepareOnly", decides=True)
     while world.status.get("phase") != "Succeeded":
         await world.take_turn()
-    await world.ask(cancel=True)
+    await world.persons.ask(cancel=True)
     await world.finish()
     world.laws.at_the_end()
     assert (world.status["phase"], world.status["message"]) == ("Cancelled", "every receipt was given up")
