@@ -51,6 +51,7 @@ class Hall:
 
     ENTITLED = ("gitops-ctl-managed-topology", "gitops-ctl-device-workers")
     HEARTBEATS = "gitops-ctl-node-heartbeats"
+    WORKERS = Workers
 
     def __init__(self, admin: KubeClient, namespace: str) -> None:
         self.admin, self.namespace = admin, namespace
@@ -97,7 +98,7 @@ class Hall:
 
             options = Options(namespace=self.namespace, policy=POLICY_NAME, worker_image="gitops-ctl:test")
             room = TopologyRoom(client, bind=bound, options=options, timing=TIMING)
-            self.workers = Workers(workers, namespace=self.namespace, has_controllers=True)
+            self.workers = self.WORKERS(workers, namespace=self.namespace, has_controllers=True)
             tasks = [asyncio.create_task(room.run()), asyncio.create_task(self.workers.run(every_s=0.2))]
             try:
                 yield self
