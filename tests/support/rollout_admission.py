@@ -6,9 +6,10 @@ workers have tokens that a kubelet asked for, for exactly their Pods.  Nobody is
 
 import secrets
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from gitops_ctl.fleet import names
@@ -18,7 +19,7 @@ from tests.support.api_leaves import an_admission
 from tests.support.api_rollouts import a_device, a_frozen_plan, a_rollout, a_target_status, an_upgrade
 from tests.support.chart_install import CHART_LABEL, Installation, installed_chart
 from tests.support.cluster import ControlPlaneHandle
-from tests.support.plain_api import PlainApi, Reply, install_crds
+from tests.support.plain_api import PlainApi, Reply, eventually, install_crds
 
 APP, NETWORK = "gitops-ctl-app-hosting", "gitops-ctl-network-management"
 POLICY, LEDGER = "gitops-ctl-topology-policy", "gitops-ctl-topology-ledger"
@@ -85,15 +86,29 @@ class Bench:
 
     def made(self, role: str, plural: str, tree: dict[str, Any]) -> Reply:
         """Create an object that the test needs."""
-        reply = self[role].post(self.path(plural), tree)
-        assert reply.status == 201, (plural, reply.message)
+        reply = _allowed(lambda: self[role].post(self.path(plural), tree))
         self.uids[tree["metadata"]["name"]] = reply.body["metadata"]["uid"]
         return reply
 
     def recorded(self, role: str, plural: str, name: str, **status: Any) -> None:
         """Write members of a status that the test needs."""
-        reply = self[role].merge(f"{self.path(plural, name)}/status", {"status": status})
-        assert reply.status == 200, (plural, name, reply.message)
+        _allowed(lambda: self[role].merge(f"{self.path(plural, name)}/status", {"status": status}))
+
+
+def _allowed(send: Callable[[], Reply], *, deadline_s: float = 30.0) -> Reply:
+    """The answer once the server allows it: it follows roles, parameters and Pods that were made just before with some delay."""
+    replies: list[Reply] = []
+
+    def done() -> bool:
+        replies.append(send())
+        assert replies[-1].status in (200, 201, 403, 404), replies[-1].message
+        return replies[-1].status < 300
+
+    try:
+        eventually(done, deadline_s)
+    except AssertionError as error:
+        raise AssertionError(replies[-1].message) from error
+    return replies[-1]
 
 
 @contextmanager
@@ -205,10 +220,8 @@ def _workers(bench: Bench, control_plane: ControlPlaneHandle, stack: ExitStack) 
         name = role.replace(" ", "-")
         bench.made("replicaset-controller", "pods", a_pod(name, account, node=bench.host))
         bench.pods[role] = bench.uids[name]
-        reply = bench["kubelet"].post(
-            f"{bench.path('serviceaccounts', account)}/token", a_token_request(name, bench.uids[name])
-        )
-        assert reply.status == 201, reply.message
+        path, request = f"{bench.path('serviceaccounts', account)}/token", a_token_request(name, bench.uids[name])
+        reply = _allowed(partial(bench["kubelet"].post, path, request))
         context = ssl.create_default_context(cafile=str(control_plane.folder.certs / "ca.crt"))
         bench.clients[role] = PlainApi(_Server(control_plane.url, context), token=reply.body["status"]["token"])
         stack.callback(bench[role].close)
@@ -306,7 +319,7 @@ def _objects(bench: Bench) -> None:
     for name in ("campaign", "going"):
         bench.made("applier", "iosxesoftwarerollouts", a_rollout(name=name, namespace=space))
         finalizers = {"metadata": {"finalizers": [names.ROLLOUT_FINALIZER]}}
-        assert bench["manager"].merge(bench.path("iosxesoftwarerollouts", name), finalizers).status == 200
+        _allowed(partial(bench["manager"].merge, bench.path("iosxesoftwarerollouts", name), finalizers))
     bench.recorded(
         "manager", "iosxesoftwarerollouts", "campaign", frozenPlan=a_frozen_plan(), targets=[a_target_status()]
     )
