@@ -107,11 +107,10 @@ class Laws:
         self._require(phase not in {"Failed", "Cancelled", "gone"}, f"{name} claims {new}, the campaign is {phase}")
         self._require(not effective.get("cancelled"), f"{name} claims {new} after the cancellation was acknowledged")
 
-    def before_call(self, serial: str, method: str) -> None:
+    def before_call(self, name: str, method: str) -> None:
         """A changing call leaves for a device: it was claimed, in the leaf, before."""
         if method not in {"Install", "Activate", "Commit"}:
             return
-        name = serial.removeprefix("FOC-").removesuffix("-uid")
         stages = {
             stage
             for leaf in self._leaves()

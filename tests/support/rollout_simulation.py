@@ -13,6 +13,7 @@ from typing import Any, Literal
 from gitops_ctl.core.errors import Conflict, GitopsError, ReplyLost, Unavailable
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.device.journalrecords import Claim, ClaimKey
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.node import node_of
@@ -26,13 +27,12 @@ from gitops_ctl.rollout.planning import FleetSeen, PlanningPorts
 from gitops_ctl.rollout.sources import SourceSecret
 from tests.doubles.apiserver.api import Snapshot
 from tests.doubles.apiserver.direct import direct_client
-from tests.doubles.gnoi import DirectGnoi, MemorySwitch
+from tests.doubles.gnoi import MemorySwitch
 from tests.support.admission_world import CONFIG_MAPS, DEVICES, NODES, ROLLOUTS, SYSTEM, AdmissionWorld
-from tests.support.rollout_equipment import OLD, POD, Equipment, MemoryJournal, a_package, target_of
 from tests.support.rollout_laws import Laws
 from tests.support.rollout_persons import Persons
 from tests.support.rollout_planning import NAMESPACE
-from tests.support.rollout_worker import ModelWorker
+from tests.support.rollout_worker import OLD, POD, Equipment, MemoryJournal, WaitingClock, Worker, image
 from tests.support.simulation_faults import Crash
 from tools.peers.iosxe.state import new_device
 
@@ -95,7 +95,7 @@ class Checkpoint:
 
     store: Snapshot
     switches: Mapping[str, str]
-    journal: MemoryJournal
+    journal: Mapping[ClaimKey, Claim]
     now_s: float
     turn: int
     ids: int
@@ -134,15 +134,21 @@ class Process:
 class RolloutWorld(AdmissionWorld):
     """One run.  `event` is what happens to it, at most once; `acts` are what a person can do, by name."""
 
-    def __init__(self, count: int = 2, *, package: bytes | None = None, decides: bool = False, **plan: Any) -> None:
-        health = {"maxObservationAgeSeconds": 300, "canarySoakSeconds": 1, "waveSoakSeconds": 1}
-        super().__init__(count, health=health, **plan)
+    def __init__(self, count: int = 2, *, boots: bool = True, decides: bool = False, **plan: Any) -> None:
+        package = image(boots=boots)
+        source = {"name": "north", "priority": 10, "url": "https://images.example.net/cat9k.bin"}
+        super().__init__(
+            count,
+            health={"maxObservationAgeSeconds": 300, "canarySoakSeconds": 1, "waveSoakSeconds": 1},
+            image={"sha256": package.sha256, "imageFamily": "cat9k", "sources": [source]},
+            **plan,
+        )
+        self.clock = WaitingClock(self.clock)
         self.devices = tuple(f"edge-{number}" for number in range(1, count + 1))
         for name in self.devices:
             self._bind_worker(name)
         switches = {name: self._switch(name) for name in self.devices}
-        gnoi = DirectGnoi({str(target_of(name)): switch for name, switch in switches.items()}, point=self._called)
-        self.equipment = Equipment(switches, gnoi, package or a_package(), self._called)
+        self.equipment = Equipment(switches, self._called, package, package.path.parent / "spool", MemoryJournal())
         self.event: Event | None = None
         self.happened = False
         self.acts: Mapping[str, Callable[[RolloutWorld], Awaitable[None]]] = {}
@@ -155,6 +161,7 @@ class RolloutWorld(AdmissionWorld):
         self._index = 0
         self._ids_given = 0
         self._acting: Process | None = None
+        self._worker: tuple[Process, Worker] | None = None
         self._away = False
         self.log: list[str] = []
 
@@ -164,9 +171,7 @@ class RolloutWorld(AdmissionWorld):
         self.put(NODES, tree)
 
     def _switch(self, name: str) -> MemorySwitch:
-        device = new_device(f"FOC-{name}-uid", version=OLD)
-        device["platform"] = "C9300"
-        return MemorySwitch(device, now=lambda: self.clock.wall().timestamp(), rebootS=30.0)
+        return MemorySwitch(new_device(name, version=OLD), now=lambda: self.clock.wall().timestamp(), rebootS=30.0)
 
     # ---- points ----
 
@@ -235,10 +240,10 @@ class RolloutWorld(AdmissionWorld):
             if process.actor == "worker":
                 await self._twin_takes_turns()
             else:
-                worker = Process(self, "worker", watched=False)
-                async with worker.client:
+                living, worker = self._living_worker()
+                async with living.client:
                     for name in self.devices:
-                        await _quietly(ModelWorker(worker.client, self.equipment, self.clock).step(name))
+                        await _quietly(worker.step(name))
 
     async def _twin_takes_turns(self) -> None:
         """A second manager that believes to lead takes two turns before the first one goes on."""
@@ -270,10 +275,17 @@ class RolloutWorld(AdmissionWorld):
             await self._guarded(RolloutController(self._ports(process.client)).reconcile(NAME))
 
     async def _work(self, device: str) -> None:
-        process = Process(self, "worker")
+        process, worker = self._living_worker()
         self._acting = process
         async with process.client:
-            await self._guarded(ModelWorker(process.client, self.equipment, self.clock).step(device))
+            await self._guarded(worker.step(device))
+
+    def _living_worker(self) -> tuple[Process, Worker]:
+        """The worker's process; the next one, with its journal, when it died."""
+        if self._worker is None or self._worker[0].dead:
+            process = Process(self, "worker")
+            self._worker = process, Worker(process.client, self.equipment, self.clock)
+        return self._worker
 
     async def _guarded(self, work: Awaitable[Any]) -> None:
         try:
@@ -363,7 +375,7 @@ class RolloutWorld(AdmissionWorld):
         return Checkpoint(
             self.api.snapshot(),
             switches,
-            MemoryJournal(dict(self.equipment.journal.claims)),
+            self.equipment.journal.claims,
             self.clock.now_s,
             self.turn,
             self._ids_given,
@@ -377,7 +389,7 @@ class RolloutWorld(AdmissionWorld):
         self.api.restore(to.store)
         for name, text in to.switches.items():
             self.equipment.switches[name]._text = text
-        self.equipment.journal = MemoryJournal(dict(to.journal.claims))
+        self.equipment.journal = MemoryJournal(to.journal)
         self.clock.now_s, self.turn, self._ids_given = to.now_s, to.turn, to.ids
         self.quiet = to.quiet
         self.persons.remember(to.persons)

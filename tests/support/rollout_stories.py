@@ -1,16 +1,15 @@
 """Campaigns that are run again and again, and what happens to them (tests/simulation/test_rollout.py)."""
 
-import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.rollout_equipment import a_package
 from tests.support.rollout_laws import LawBroken
 from tests.support.rollout_planning import REGION, ZONE
 from tests.support.rollout_simulation import At, Broken, Checkpoint, Event, RolloutWorld
+from tests.support.simulation_loop import run_virtually
 
 FAULTS = ("crash after", "lost reply", "conflict", "crash", "away", "others", "twin")
 MANAGERS = frozenset({"twin"})
@@ -78,7 +77,7 @@ STORIES = (
     Story("reload", RolloutWorld),
     Story("prepare", lambda: RolloutWorld(strategy="PrepareOnly")),
     Story("prepare and activate", lambda: RolloutWorld(strategy="PrepareOnly", decides=True)),
-    Story("no boot", lambda: RolloutWorld(package=a_package(fails=True)), "Failed"),
+    Story("no boot", lambda: RolloutWorld(boots=False), "Failed"),
     Story("reply of an install is lost", lambda: _faulty("drop", "Install:stored")),
     Story("torn install", lambda: _faulty("drop", "Install:content"), "Failed"),
     Story("reply of an activation is lost", lambda: _faulty("drop", "Activate:done")),
@@ -100,7 +99,7 @@ class Search:
     def points(self) -> Sequence[At]:
         """Every point of the run without an event."""
         if not self._points:
-            asyncio.run(self._reference())
+            run_virtually(self._reference())
             self.runs["reference"] += 1
         return self._points
 
@@ -134,7 +133,7 @@ class Search:
         """
         self.runs[event.kind] += 1
         checkpoint = self._checkpoints[event.at.turn]
-        asyncio.run(self._played(event, checkpoint))
+        run_virtually(self._played(event, checkpoint))
 
     async def _played(self, event: Event, checkpoint: Checkpoint) -> None:
         world = self.story.make()
