@@ -199,7 +199,7 @@ class TargetStatus(Part):
 
 
 class RecoveryStatus(Part):
-    """One recovery attestation and how far it was carried out."""
+    """One recovery by two persons and how far it was carried out."""
 
     leaf_uid: Uid
     device_uid: Uid

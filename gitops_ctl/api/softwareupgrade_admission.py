@@ -230,7 +230,7 @@ class Claim(MutationClaim):
 
 
 class RecoveredClaim(Part):
-    """A claim that an attestation was given for."""
+    """A claim that two persons gave back."""
 
     stage: Stage
     claimed_at: Timestamp

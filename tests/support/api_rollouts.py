@@ -152,7 +152,7 @@ def a_target_status(**members: Any) -> dict[str, Any]:
 
 
 def a_recovery(**members: Any) -> dict[str, Any]:
-    """The attestation for the only leaf."""
+    """The recovery of the only leaf."""
     claims = [{"stage": "PrimaryInstall", "claimedAt": MOMENT}]
     return {"leafUID": LEAF_UID, "claims": claims, "outcome": "DeviceRetired", "reason": "burnt", **members}
 

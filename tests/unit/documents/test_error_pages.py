@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gitops_ctl.cli.policycheck import register
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.documents.check import check_set
@@ -17,6 +18,7 @@ from gitops_ctl.documents.schema import SchemaCatalog
 
 PAGES = Path(__file__).parents[3] / "docs/errors"
 CODES = [code for code in ErrorCode if 1001 <= code.value.number < 1100]
+register()
 NO_EXAMPLE = (ErrorCode.DOCUMENT_TOO_LARGE, ErrorCode.CHECK_ENDED)
 """What no document of a page can show: it would have to be as large as the limit."""
 
