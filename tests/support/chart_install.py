@@ -79,7 +79,8 @@ _KEPT_OBJECTS = {
 }
 
 
-def _keep_the_parameter_watch(api: PlainApi) -> None:
+def keep_the_parameter_watch(api: PlainApi) -> None:
+    """Keep one policy with a parameter on the server for as long as it lives."""
     for kind, spec in _KEPT_OBJECTS.items():
         tree = {
             "apiVersion": "admissionregistration.k8s.io/v1",
@@ -94,7 +95,7 @@ def _keep_the_parameter_watch(api: PlainApi) -> None:
 @contextmanager
 def installed_chart(api: PlainApi, namespace: str, values: dict[str, Any]) -> Iterator[Installation]:
     """The chart in `namespace`, with its policies on `namespace` alone; cluster-scoped objects are removed in the end."""
-    _keep_the_parameter_watch(api)
+    keep_the_parameter_watch(api)
     suffix = secrets.token_hex(4)
     paths = []
     try:
