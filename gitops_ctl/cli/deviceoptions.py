@@ -54,6 +54,13 @@ _FLAGS: Final = (
         help="Network that image servers may be in although it is not public; can be given up to 16 times.",
     ),
     click.option(
+        "--unsaved-configuration",
+        type=click.Choice(["block", "warn"]),
+        default="block",
+        show_default=True,
+        help="What a running configuration that is not saved does to an upgrade of the device.",
+    ),
+    click.option(
         "--topology-resync",
         type=click.FloatRange(min=0.1),
         default=_DEFAULTS.resync_s,
@@ -70,7 +77,7 @@ def device_options(function: Callable[..., R]) -> Callable[..., R]:
     def wrapped(*arguments: Any, **given: Any) -> R:
         names = ("fleet_policy", "app_hosting_access", "network_access", "worker_image", "image_source_allow")
         policy, app, network, image, allowed = (given.pop(name) for name in names)
-        resync_s = given.pop("topology_resync")
+        resync_s, unsaved = given.pop("topology_resync"), given.pop("unsaved_configuration")
         if len(allowed) > _MOST_NETWORKS:
             raise click.UsageError(f"--image-source-allow is given {len(allowed)} times, {_MOST_NETWORKS} are allowed")
         options = Options(
@@ -80,6 +87,7 @@ def device_options(function: Callable[..., R]) -> Callable[..., R]:
             network=Access(network),
             worker_image=image,
             image_source_allow=tuple(allowed),
+            unsaved_blocks=unsaved == "block",
             resync_s=resync_s,
         )
         return function(*arguments, devices=options if given.pop("managed_topology") else None, **given)

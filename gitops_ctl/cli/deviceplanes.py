@@ -82,6 +82,7 @@ def make_room(served: Served, settings: Settings, journal: Journal | None) -> Ne
         new_id=new_uuid,
         read_only=settings.read_only,
         unsaved_blocks=settings.unsaved_configuration == "block",
+        freshness_s=settings.evidence_freshness,
         allow=settings.image_source_allow,
     )
     return NetworkRoom(equipment, executor=None if settings.read_only else Executor(equipment))

@@ -18,6 +18,7 @@ from gitops_ctl.cli.deviceoptions import Network
 from gitops_ctl.core.memory import forbid_core_dumps
 from gitops_ctl.core.process import asked_to_end
 from gitops_ctl.fleet import names
+from gitops_ctl.fleet.health import DEFAULT_OBSERVATION_AGE_S
 from gitops_ctl.kube.config import load_cluster
 from gitops_ctl.kube.looplag import watch_lag
 from gitops_ctl.kube.transport import KubeClient
@@ -56,6 +57,7 @@ class Settings:
     spool_limit: int = _SPOOL_LIMIT
     image_source_allow: tuple[str, ...] = ()
     unsaved_configuration: Literal["block", "warn"] = "block"
+    evidence_freshness: int = DEFAULT_OBSERVATION_AGE_S
     worker_poll: float = 15.0
     preflight_interval: float = 3600.0
     secret_interval: float = 300.0
@@ -114,6 +116,13 @@ def _seconds(name: str, default: float, text: str, *, least: float = 0.1) -> Cal
     default="block",
     show_default=True,
     help="What a running configuration that is not saved does to an upgrade.",
+)
+@click.option(
+    "--evidence-freshness",
+    type=click.IntRange(min=30),
+    default=DEFAULT_OBSERVATION_AGE_S,
+    show_default=True,
+    help="Seconds that evidence stays good by the fleet policy; samples are renewed at a third of it.",
 )
 @_seconds("--worker-poll", 15.0, "until what waits is looked at again, at the latest.")
 @_seconds("--preflight-interval", 3600.0, "after which the checks before an upgrade are made again.")

@@ -24,6 +24,7 @@ class Options:
         app_hosting, network: what the accounts of the two planes may do, in every namespace.
         worker_image: of the workers' Pods; without one no worker is made.
         image_source_allow: networks that image sources may be in although they are not public.
+        unsaved_blocks: whether a configuration of a device that is not saved blocks its upgrade, or only warns.
         resync_s: seconds after which what is not ready is looked at again, at the latest.
     """
 
@@ -33,4 +34,5 @@ class Options:
     network: Access = Access.READ_WRITE
     worker_image: str = ""
     image_source_allow: tuple[str, ...] = ()
+    unsaved_blocks: bool = True
     resync_s: float = 15.0

@@ -12,6 +12,7 @@ from gitops_ctl.core.ids import GroupVersionKind
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.encoding import sha256_of
+from gitops_ctl.fleet.health import DEFAULT_OBSERVATION_AGE_S
 from gitops_ctl.kube.mapper import Resource
 from gitops_ctl.topology.options import Access, Options
 
@@ -56,12 +57,14 @@ class Tenant:
         accounts: name of the account of each plane, which is the name of its Deployment too.
         secrets: what the devices of the namespace, and image sources, name.
         lease_namespace: where the Leases of its devices are.
+        freshness_s: how old evidence may be by the fleet policy, in seconds.
     """
 
     namespace: str
     accounts: Mapping[Plane, str]
     secrets: Collection[str]
     lease_namespace: str
+    freshness_s: int = DEFAULT_OBSERVATION_AGE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +192,7 @@ def pod_template(tenant: Tenant, plane: Plane, options: Options, *, digest: str 
     mounts, volumes, arguments = _storage(tenant, plane)
     if access_of(plane, options) is Access.READ_ONLY:
         arguments.append("--read-only")
-    if plane is Plane.NETWORK:
-        arguments += [f"--image-source-allow={network}" for network in options.image_source_allow]
+    arguments += _chosen(tenant, plane, options)
     container: JsonObject = {
         "name": "worker",
         "image": options.worker_image,
@@ -217,6 +219,17 @@ def pod_template(tenant: Tenant, plane: Plane, options: Options, *, digest: str 
             "volumes": volumes,
         },
     }
+
+
+def _chosen(tenant: Tenant, plane: Plane, options: Options) -> Iterable[str]:
+    """Arguments for what is not as the worker has it by itself; an argument less is a Pod that is not started anew."""
+    is_strict = tenant.freshness_s < DEFAULT_OBSERVATION_AGE_S
+    if plane is Plane.NODE:
+        # A heartbeat has to be young when the snapshot of it is renewed, at a third of the limit, and until the next one.
+        return [f"--heartbeat-interval={tenant.freshness_s / 5:g}"] if is_strict else []
+    found = [f"--image-source-allow={network}" for network in options.image_source_allow]
+    found += [f"--evidence-freshness={tenant.freshness_s}"] if is_strict else []
+    return [*found, *([] if options.unsaved_blocks else ["--unsaved-configuration=warn"])]
 
 
 def _storage(tenant: Tenant, plane: Plane) -> tuple[list[JsonValue], list[JsonValue], list[str]]:

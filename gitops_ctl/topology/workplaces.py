@@ -17,6 +17,7 @@ def tenant_of(policy: FleetPolicy, namespace: str, *, secrets: Collection[str] =
         accounts={Plane.NODE: policy.app_hosting_account, Plane.NETWORK: policy.network_management_account},
         secrets=frozenset(secrets),
         lease_namespace=policy.config_lease_namespace or namespace,
+        freshness_s=policy.health_freshness_s,
     )
 
 

@@ -169,7 +169,8 @@ class Planes:
 
     async def stop(self) -> None:
         """Both end in order."""
-        await self._ends.aclose()
+        ends, self._ends = self._ends, contextlib.AsyncExitStack()
+        await ends.aclose()
         self.rooms.clear()
 
     async def _run(self, plane: str, room: NetworkRoom | NodeRoom) -> None:

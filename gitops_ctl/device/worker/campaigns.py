@@ -43,9 +43,11 @@ class Order:
     preinstalled: bool
 
 
-def evidence_for(device_uid: str, rollouts: Iterable[JsonObject]) -> Evidence:
-    """The smallest limit of the campaigns that name the device, or may come to name it before they are frozen."""
-    freshness_s, wanted = DEFAULT_OBSERVATION_AGE_S, set[str]()
+def evidence_for(
+    device_uid: str, rollouts: Iterable[JsonObject], *, policy_s: int = DEFAULT_OBSERVATION_AGE_S
+) -> Evidence:
+    """The smallest of the policy's limit and those of the campaigns that name the device, or may come to name it."""
+    freshness_s, wanted = min(policy_s, DEFAULT_OBSERVATION_AGE_S), set[str]()
     for rollout in rollouts:
         targets = objects_at(rollout, "status", "frozenPlan", "targets")
         is_named = not targets or any(text_at(target, "deviceUID") == device_uid for target in targets)

@@ -112,7 +112,9 @@ class NetworkRoom:
 
     def _begin_device(self, key: NamespacedName) -> None:
         known = Known(
-            evidence=lambda uid: campaigns.evidence_for(uid, self._trees(ROLLOUT)),
+            evidence=lambda uid: campaigns.evidence_for(
+                uid, self._trees(ROLLOUT), policy_s=self._equipment.freshness_s
+            ),
             orders=lambda uid: campaigns.orders_for(uid, self._trees(ROLLOUT), self._trees(LEAF)),
             ended=lambda: campaigns.ended_campaigns(self._trees(ROLLOUT)),
             has_open_leaf=self._has_open_leaf,

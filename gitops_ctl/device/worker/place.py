@@ -26,6 +26,7 @@ from gitops_ctl.device.worker.material import Material, material_of
 from gitops_ctl.device.worker.secretreader import SecretReader, SecretSeen
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.device import Device, device_of
+from gitops_ctl.fleet.health import DEFAULT_OBSERVATION_AGE_S
 from gitops_ctl.fleet.revision import DeviceSecrets, secrets_of, worker_revision
 from gitops_ctl.kube.transport import KubeClient
 
@@ -100,6 +101,7 @@ class Equipment(Served):
         lease_namespace: where mutation Leases are.
         read_only: nothing is claimed.
         unsaved_blocks: whether a configuration that is not saved blocks an upgrade, or only warns.
+        freshness_s: how old evidence may be by the fleet policy, in seconds.
         allow: networks of image servers that are accepted although they are private, as they are reported.
         new_id: gives UUIDs, for tokens of sessions.
     """
@@ -113,6 +115,7 @@ class Equipment(Served):
     new_id: Callable[[], str]
     read_only: bool = False
     unsaved_blocks: bool = True
+    freshness_s: int = DEFAULT_OBSERVATION_AGE_S
     allow: tuple[str, ...] = ()
 
 

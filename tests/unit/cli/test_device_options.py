@@ -45,6 +45,7 @@ def test_every_flag_becomes_an_option() -> None:
         "--image-source-allow=127.0.0.0/8",
         "--image-source-allow=::1",
         "--topology-resync=0.5",
+        "--unsaved-configuration=warn",
     )
     assert found == Options(
         namespace="fleet",
@@ -54,6 +55,7 @@ def test_every_flag_becomes_an_option() -> None:
         worker_image="gitops-ctl:1",
         image_source_allow=("127.0.0.0/8", "::1/128"),
         resync_s=0.5,
+        unsaved_blocks=False,
     )
 
 

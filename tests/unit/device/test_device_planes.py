@@ -1,11 +1,15 @@
 """The two planes of a device worker with a manager, on virtual time: from a new device to one that is ready, and at rest."""
 
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from gitops_ctl.device.worker.place import Intervals
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.evidence import Expected, Rules, network_problem
+from gitops_ctl.fleet.health import effective_health_time
+from gitops_ctl.fleet.node import node_of
 from tests.support.device_planes import PASSWORD, Planes, in_planes
 
 
@@ -55,6 +59,28 @@ def test_at_rest_only_evidence_that_is_due_is_written(tmp_path: Path) -> None:
         assert count[device] in (8, 9, 10)
         assert count[node] in (14, 15, 16)
         assert 85 <= count[lease] <= 91
+
+    in_planes(tmp_path, story)
+
+
+def test_under_a_strict_policy_a_device_stays_fresh_all_the_time(tmp_path: Path) -> None:
+    async def story(planes: Planes) -> None:
+        await planes.world.policy(healthFreshnessSeconds=60)
+        planes.intervals = Intervals(heartbeat_s=12)
+        await planes.switch()
+        await planes.node()
+        await planes.network(freshness_s=60)
+        await planes.world.ready()
+        await planes.world.clock.sleep(60)
+        for _ in range(60):
+            await planes.world.clock.sleep(5)
+            now, seen = planes.world.clock.wall(), device_of(await planes.world.seen())
+            healthy_at = effective_health_time(seen, node_of(await planes.node_of()), now)
+            assert isinstance(healthy_at, datetime), healthy_at
+            assert now - healthy_at < timedelta(seconds=60)
+            sample = await planes.sample()
+            rules, expected = Rules(), Expected.of(seen)
+            assert network_problem(sample, rules=rules, expected=expected, now=now, freshness_s=60) == ""
 
     in_planes(tmp_path, story)
 

@@ -155,6 +155,19 @@ def test_another_image_or_allowed_network_is_another_digest() -> None:
     assert len(digests) == 3
 
 
+def test_a_strict_policy_and_a_lenient_option_reach_the_workers_and_the_defaults_say_nothing() -> None:
+    def arguments(plane: Plane, tenant: Tenant, options: Options) -> list[str]:
+        container: Any = pod_template(tenant, plane, options)["spec"]
+        return [one for one in container["containers"][0]["args"] if one.partition("=")[0] in wanted]
+
+    wanted = {"--heartbeat-interval", "--evidence-freshness", "--unsaved-configuration"}
+    strict, lenient = replace(TENANT, freshness_s=60), replace(OPTIONS, unsaved_blocks=False)
+    assert arguments(Plane.NODE, TENANT, OPTIONS) == arguments(Plane.NETWORK, TENANT, OPTIONS) == []
+    assert arguments(Plane.NODE, strict, lenient) == ["--heartbeat-interval=12"]
+    assert arguments(Plane.NETWORK, strict, OPTIONS) == ["--evidence-freshness=60"]
+    assert arguments(Plane.NETWORK, TENANT, lenient) == ["--unsaved-configuration=warn"]
+
+
 def test_the_order_of_members_makes_no_other_digest() -> None:
     assert template_digest({"a": 1, "b": {"c": 1, "d": 2}}) == template_digest({"b": {"d": 2, "c": 1}, "a": 1})
 
