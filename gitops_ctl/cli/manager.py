@@ -344,6 +344,7 @@ def campaign_room(
         revisions=revisions,
         read=read,
         read_file=read.file,
+        withdrawn=read.is_withdrawn,
         inventory=ManagedFleet(managed.caches, place),
         options=RolloutOptions(
             namespace=place.namespace,

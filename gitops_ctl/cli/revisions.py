@@ -10,6 +10,7 @@ from gitops_ctl.documents.problem import in_reading_order
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.tree import entry_at
 from gitops_ctl.trust.provenance import AcceptedRevision
+from gitops_ctl.trust.withdrawn import TakenUp, is_withdrawn
 
 
 class RevisionReader:
@@ -32,6 +33,11 @@ class RevisionReader:
             found = load_set(store, tree=tree, path=path, cache=self._cache)
         own = check_own_source(found, own=revision.source)
         return replace(found, problems=in_reading_order([*found.problems, *own])) if own else found
+
+    def is_withdrawn(self, revision: AcceptedRevision, taken: TakenUp) -> bool:
+        """Whether the newest policy revokes who stood behind an older commit, from any thread."""
+        with self._clones.snapshot(revision.store_path) as copy, copy.open() as store:
+            return is_withdrawn(store, taken, tip=revision.commit, policy_path=revision.policy_path)
 
     def file(self, revision: AcceptedRevision, path: str) -> bytes:
         """The bytes of one file of a revision, from any thread; empty where there is none."""

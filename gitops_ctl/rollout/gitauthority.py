@@ -1,11 +1,21 @@
 """What the accepted revision has of the blocks of a rollout (rollouts.md, section 2.6)."""
 
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
-from gitops_ctl.core.jsonvalue import JsonObject, object_at
+from gitops_ctl.core.errors import GitopsError
+from gitops_ctl.core.jsonvalue import JsonObject, bool_at, object_at, text_at
+from gitops_ctl.fleet.trees import moment_at
 from gitops_ctl.rollout.authority import Block
 from gitops_ctl.rollout.campaignpass import Authority
 from gitops_ctl.trust.declared import Declared, DeclaredReader
+from gitops_ctl.trust.provenance import AcceptedRevision
+from gitops_ctl.trust.withdrawn import TakenUp
+
+Withdrawn = Callable[[AcceptedRevision, TakenUp], bool]
+"""Whether the newest policy revokes who stood behind an older commit; called from a thread."""
 
 CONTROL: Final = "control"
 APPROVAL: Final = "approval"
@@ -17,8 +27,10 @@ INVALIDATION: Final = "preparationInvalidation"
 class GitAuthority:
     """Asks Git, never the cluster, who authorised something."""
 
-    def __init__(self, reader: DeclaredReader) -> None:
-        self._reader = reader
+    def __init__(self, reader: DeclaredReader, *, withdrawn: Withdrawn | None = None) -> None:
+        self._reader, self._withdrawn = reader, withdrawn
+        self._asked: dict[str, tuple[tuple[str, TakenUp], bool]] = {}
+        """UID of a rollout to what was asked last, and the answer."""
 
     async def of(self, rollout: JsonObject) -> Authority:
         """The blocks of a rollout as it is in the cluster.
@@ -29,11 +41,37 @@ class GitAuthority:
         found = await self._reader.of(rollout)
         return Authority(
             control=block_of(found, CONTROL),
-            approval=block_of(found, APPROVAL),
+            approval=await self._approval(rollout, found),
             recovery=block_of(found, RECOVERY),
             activation=block_of(found, ACTIVATION),
             invalidation=block_of(found, INVALIDATION),
         )
+
+    async def _approval(self, rollout: JsonObject, found: Declared) -> Block:
+        """The approval; one that was taken up from a commit that nobody judges any more is looked at by itself."""
+        block, taken = block_of(found, APPROVAL), taken_up(rollout)
+        revision = found.revision
+        judged = block.introduced is not None and taken is not None and block.introduced.commit == taken.commit
+        if self._withdrawn is None or revision is None or taken is None or block.revoked or judged:
+            return block
+        uid, asked = text_at(rollout, "metadata", "uid"), (revision.commit, taken)
+        known = self._asked.get(uid)
+        if known is None or known[0] != asked:
+            try:
+                known = (asked, await asyncio.to_thread(self._withdrawn, revision, taken))
+            except GitopsError:
+                return block  # the copy may only be late; what was taken up stands until somebody is seen to be revoked
+            self._asked[uid] = known
+        return replace(block, revoked=known[1])
+
+
+def taken_up(rollout: JsonObject) -> TakenUp | None:
+    """The approval that the status records; None when none was taken up."""
+    recorded = object_at(rollout, "status", "approval")
+    at = moment_at(recorded, "validatedAt")
+    if not bool_at(recorded, "valid") or at is None:
+        return None
+    return TakenUp(text_at(recorded, "commit"), text_at(recorded, "person"), at)
 
 
 def block_of(found: Declared, member: str) -> Block:

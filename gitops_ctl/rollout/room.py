@@ -27,7 +27,7 @@ from gitops_ctl.kube.workqueue import WorkQueue
 from gitops_ctl.rollout.bootstrap import BoundPolicy, bind
 from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.controller import Intervals, RolloutController, RolloutPorts
-from gitops_ctl.rollout.gitauthority import GitAuthority
+from gitops_ctl.rollout.gitauthority import GitAuthority, Withdrawn
 from gitops_ctl.rollout.inventory import FleetBook, Inventory
 from gitops_ctl.rollout.planning import PlanningPorts
 from gitops_ctl.rollout.ports import Ports
@@ -74,7 +74,7 @@ class Options:
 class RolloutRoom:
     """Carries out the software rollouts of a cluster until `stop`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what it reaches out to
         self,
         client: KubeClient,
         *,
@@ -83,6 +83,7 @@ class RolloutRoom:
         read_file: ReadFile,
         inventory: Inventory,
         options: Options,
+        withdrawn: Withdrawn | None = None,
     ) -> None:
         """`read` gives the documents of a revision below a folder, `read_file` the bytes of a file, both from any thread."""
         self._client, self._options = client, options
@@ -98,7 +99,7 @@ class RolloutRoom:
         self.queue: AsyncQueue[NamespacedName] = AsyncQueue(queue, clock=client.clock)
         self.book = FleetBook(inventory, clock=client.clock, learned=self._wake_open)
         declared = DeclaredReader(client, revisions=revisions, read=read)
-        authority = GitAuthority(declared)
+        authority = GitAuthority(declared, withdrawn=withdrawn)
         self.controller = RolloutController(
             RolloutPorts(
                 steps=self._steps(),

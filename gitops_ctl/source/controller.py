@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import structlog
 
 from gitops_ctl.api.gitops import GitSource, parse_git_source
-from gitops_ctl.api.names import FIELD_MANAGER_STATUS
+from gitops_ctl.api.names import FIELD_MANAGER_STATUS, POLICY_PATH
 from gitops_ctl.api.watched import request_of
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.codes import ErrorCode
@@ -478,6 +478,7 @@ class SourceController:
                 trusted=True,
                 effects_allowed=found.facts.effects_allowed,
                 signer=found.facts.signer,
+                policy_path=text_at(tree, "spec", "trust", "policyPath", default=POLICY_PATH),
             )
         )
         if before is not None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
+from gitops_ctl.api.names import POLICY_PATH
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.ids import NamespacedName, ObjectId
 
@@ -89,6 +90,7 @@ class AcceptedRevision:
         trusted: the source has a trust root.
         effects_allowed: False while the accepted commit itself is refused.
         signer: who stands behind the commit, for Events.
+        policy_path: where the trust policy stands in it.
     """
 
     source: NamespacedName
@@ -103,6 +105,7 @@ class AcceptedRevision:
     trusted: bool
     effects_allowed: bool
     signer: str = ""
+    policy_path: str = POLICY_PATH
 
 
 class AcceptedRevisions:

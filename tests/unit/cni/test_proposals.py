@@ -121,7 +121,7 @@ def test_what_we_asked_for_is_found_again_in_what_the_server_stores() -> None:
 
 
 def test_the_pull_request_is_mirrored_for_people() -> None:
-    stored = {
+    stored: Any = {
         "status": {
             "phase": "Open",
             "url": "https://git.example.net/pulls/7",

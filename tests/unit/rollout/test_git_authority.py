@@ -9,19 +9,19 @@ import yaml
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.documents.loader import load
 from gitops_ctl.rollout.approval import ApprovalState, judge_approval
-from gitops_ctl.rollout.gitauthority import APPROVAL, CONTROL, block_of
+from gitops_ctl.rollout.gitauthority import APPROVAL, CONTROL, GitAuthority, block_of
 from gitops_ctl.trust.declared import Declared
 from gitops_ctl.trust.provenance import AcceptedRevision, Provenance
 from tests.support.rollout_authority import by
 
 HASH = f"sha256:{'a' * 64}"
-TREE = {
+TREE: Any = {
     "apiVersion": "ops.cisco.vk/v1alpha1",
     "kind": "IOSXESoftwareRollout",
     "metadata": {"name": "spring", "namespace": "prod"},
     "spec": {"approval": {"planHash": HASH}, "control": {"revision": 1, "pause": True}},
 }
-LIVE = {"spec": TREE["spec"], "status": {"frozenPlan": {"hash": HASH}}}
+LIVE: Any = {"spec": TREE["spec"], "status": {"frozenPlan": {"hash": HASH}}}
 
 
 def declared(**provenance: Any) -> Declared:
@@ -87,3 +87,51 @@ def test_only_a_revocation_ends_what_was_taken_up(lost: bool) -> None:
     live = {**LIVE, "status": {**LIVE["status"], "approval": taken}}
     expected = ApprovalState.REQUIRED if lost else ApprovalState.APPROVED
     assert judge_approval(live, block).state is expected
+
+
+class Reader:
+    """What the accepted revision has; the same for every object."""
+
+    def __init__(self, found: Declared) -> None:
+        self.found = found
+
+    async def of(self, _tree: Any) -> Declared:
+        return self.found
+
+
+TAKEN: Any = {
+    **{"planHash": HASH, "valid": True, "reason": "ExactPlanApproved", "person": "change-approver"},
+    **{"commit": "c0ffee" * 6, "validatedAt": "2026-11-02T12:00:00Z"},
+}
+RUNNING: Any = {
+    "metadata": {"uid": "rollout-uid"},
+    "spec": TREE["spec"],
+    "status": {"frozenPlan": {"hash": HASH}, "approval": TAKEN},
+}
+
+
+@pytest.mark.parametrize("is_withdrawn", [True, False], ids=["revoked since", "not revoked"])
+async def test_an_approval_below_a_new_root_ends_when_its_person_is_revoked(is_withdrawn: bool) -> None:
+    asked: list[Any] = []
+
+    def withdrawn(_revision: Any, taken: Any) -> bool:
+        asked.append(taken)
+        return is_withdrawn
+
+    found = declared(void={"/spec/approval": "it stands there since the pinned root, so nobody introduced it"})
+    authority = GitAuthority(Reader(found), withdrawn=withdrawn)  # type: ignore[arg-type]
+    for _ in range(3):
+        block = (await authority.of(RUNNING)).approval
+    assert block.revoked is is_withdrawn
+    assert [(one.commit, one.person) for one in asked] == [("c0ffee" * 6, "change-approver")]
+    expected = ApprovalState.REQUIRED if is_withdrawn else ApprovalState.APPROVED
+    assert judge_approval(RUNNING, block).state is expected
+
+
+async def test_an_approval_whose_commit_is_judged_needs_no_second_look() -> None:
+    def withdrawn(_revision: Any, _taken: Any) -> bool:
+        raise AssertionError("nobody asks")
+
+    found = declared(fields={"/spec/approval": by("approve")})
+    block = (await GitAuthority(Reader(found), withdrawn=withdrawn).of(RUNNING)).approval  # type: ignore[arg-type]
+    assert not block.revoked

@@ -92,7 +92,7 @@ def test_a_pause_in_the_cluster_is_brought_back_to_git() -> None:
         world.git.tree["spec"]["control"] = {"revision": 0}
         await world.request()
         await world.reaches("AwaitingApproval")
-        control = {"revision": 1, "pause": True, "reason": "noise on the uplink"}
+        control: Any = {"revision": 1, "pause": True, "reason": "noise on the uplink"}
         control |= {"requestedBy": "operator", "requestedAt": "2026-01-01T09:00:00Z"}
         await world.admin.patch_merge(ROLLOUT, {"spec": {"control": control}}, manager="operator")
         tree = await proposed(world, "rollout-control")
