@@ -37,7 +37,7 @@ from tools.peers.iosxe.state import new_device
 OLD, NEW = "17.18.02.0.4112.1766116039", "17.18.03.0.5496.1776157760"
 ODD = "17.15.01.0.1000.1700000000"
 REBOOT_S = 300.0
-POLL_S = 15.0
+POLL_S = 60.0
 POD = "network-management-1"
 
 

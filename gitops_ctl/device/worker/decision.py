@@ -82,7 +82,7 @@ def next_step(leaf: Leaf, gate: Gate, *, unsent: bool = False) -> Next:
         unsent: the journal proves that the furthest claim was made and its request never sent.
     """
     by_hand = leaf.recovery is not None and leaf.recovery.outcome == VERIFIED_BY_HAND
-    if by_hand and leaf.has_unresolved_claim | (not leaf.is_terminal):
+    if by_hand and (leaf.has_unresolved_claim or not leaf.is_terminal):
         return Next(Step.BY_HAND)
     if leaf.is_terminal:
         return _ended(leaf)

@@ -16,12 +16,18 @@ from gitops_ctl.fleet.node import NodeSeen
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What the pass saw; `leaf` is the version after its write."""
+    """What the pass saw.
+
+    Attributes:
+        leaf: the version after the write of the pass.
+        is_ours: it is bound to this worker, device and Node; any other leaf is left alone.
+    """
 
     leaf: Leaf
     device: Device | None
     node: NodeSeen | None
     gate: Gate
+    is_ours: bool
 
 
 async def pass_gate(ports: LeafPorts, desk: LeafDesk, access: Access, leaf: Leaf) -> Passed:
@@ -31,6 +37,7 @@ async def pass_gate(ports: LeafPorts, desk: LeafDesk, access: Access, leaf: Leaf
         Conflict: somebody wrote in between: read the leaf again.
     """
     device, node = await desk.device(leaf), await desk.node(leaf)
-    gate = gate_of(leaf, bindings_of(leaf, device, node, access.runtime))
+    bindings = bindings_of(leaf, device, node, access.runtime)
+    gate = gate_of(leaf, bindings)
     members = leafstatus.control(leaf, gate, revision=access.runtime.loaded_revision, now=ports.clock.wall())
-    return Passed(await desk.write(leaf, members), device, node, gate)
+    return Passed(await desk.write(leaf, members), device, node, gate, is_ours=not bindings.identity)

@@ -14,9 +14,9 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 async def is_first(work: Work) -> bool:
-    """Whether this leaf may work now; one that has begun, or ended, looks on in any case."""
+    """Whether this leaf may work now; one that has claimed, or ended, looks on in any case, and one that may not claim waits anyway."""
     leaf = work.leaf
-    if leaf.is_terminal or leaf.claims:
+    if leaf.is_terminal or leaf.claims or not work.gate.may_claim:
         return True
     return holder_of(await work.desk.leaves(leaf.namespace), leaf) == leaf.uid
 

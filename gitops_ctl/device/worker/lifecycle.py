@@ -60,6 +60,8 @@ class Lifecycle:
             return None
         access = await accesses(leaf)
         passed = await pass_gate(self._ports, self._desk, access, leaf)
+        if not passed.is_ours:
+            return await self._left_alone(passed.leaf)
         work = Work(
             self._ports, self._desk, access, passed.leaf, passed.device, passed.node, passed.gate, self._answers
         )
@@ -68,6 +70,12 @@ class Lifecycle:
             return self._ports.poll_s
         async with turn:
             return await self._worked(work)
+
+    async def _left_alone(self, leaf: Leaf) -> float:
+        """A leaf that is not, or not any more, this worker's; what two persons or its outcome settled is history all the same."""
+        if leaf.is_outcome_resolved or leaf.recovery is not None:
+            await _settle_journal(self._ports, leaf)
+        return self._ports.poll_s
 
     async def _worked(self, work: Work) -> float | None:
         try:
@@ -151,12 +159,15 @@ def _restored(work: Work) -> leafstatus.Members:
 
 async def _done(work: Work) -> None:
     """The outcome is known for good: the claims are history, and the device may be changed by others."""
-    leaf, journal = work.leaf, work.ports.journal
-    open_claims = {one.key for one in journal.open_claims(leaf.binding.device_uid)}
+    await _settle_journal(work.ports, work.leaf)
+    await work.access.maintenance.let_go(work.leaf)
+
+
+async def _settle_journal(ports: LeafPorts, leaf: Leaf) -> None:
+    open_claims = {one.key for one in ports.journal.open_claims(leaf.binding.device_uid)}
     for key in _keys(leaf):
         if key in open_claims:
-            await asyncio.to_thread(journal.settle, key)
-    await work.access.maintenance.let_go(leaf)
+            await asyncio.to_thread(ports.journal.settle, key)
 
 
 def _keys(leaf: Leaf) -> list[ClaimKey]:

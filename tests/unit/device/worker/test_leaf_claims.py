@@ -378,3 +378,27 @@ async def test_another_pod_goes_on_looking_and_claims_nothing(world):
     assert world.status["phase"] == "Validating"
     assert world.status["workerControl"]["effectiveState"] == "Claimed"
     assert world.mutations() == ["Install"]
+
+
+async def test_no_session_is_opened_to_a_retired_device_and_its_claims_are_history(world):
+    await world.grant()
+
+    async def vanish(method, when):
+        if (method, when) == ("Activate", "after"):
+            world.gnoi.away.add("edge-1:9339")
+
+    world.on_call = vanish
+    await world.run(hours=0.2)
+    assert world.journal.open_claims("edge-1-uid") != ()
+    retired = {"rolloutName": "spring", "rolloutUID": "rollout-uid", "leafUID": world.leaf()["metadata"]["uid"]}
+    claims = [{name: one[name] for name in ("stage", "claimedAt")} for one in world.status["managedMutationClaims"]]
+    signed = {"persons": ["one", "two"], "commit": "abc"}
+    now = to_rfc3339(world.clock.wall())
+    world.change(DEVICES, "edge-1", "status", "retired", to={**retired, **signed, "at": now})
+    recovery = {"outcome": "DeviceRetired", "claims": claims, **signed, "recordedAt": now}
+    world.set_leaf("status", "managerRecovery", to=recovery)
+    before, calls = world.leaf()["metadata"]["resourceVersion"], len(world.calls)
+    world.gnoi.away.clear()
+    await world.run(hours=0.2)
+    assert (world.leaf()["metadata"]["resourceVersion"], len(world.calls)) == (before, calls)
+    assert world.journal.open_claims("edge-1-uid") == ()
