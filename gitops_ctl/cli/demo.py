@@ -59,6 +59,18 @@ def topology(*, keep: bool) -> None:
     asyncio.run(topology_demo(say=_say, keep=keep))
 
 
+@demo.command()
+@_keep
+def rollout(*, keep: bool) -> None:
+    """Upgrade twelve switches by signed commits, canaries first; then one that fails stops another rollout.
+
+    Kubernetes, manager and device workers are real; switches are played by stand-ins, so it needs a checkout.
+    """
+    from gitops_ctl.cli.demorollout import rollout_demo  # noqa: PLC0415 - most of it is not needed by the other demos
+
+    asyncio.run(rollout_demo(say=_say, keep=keep))
+
+
 async def _demo(*, keep: bool) -> None:
     async with demo_world(say=_say) as world:
         await tell(Story(world).steps(), say=_say)

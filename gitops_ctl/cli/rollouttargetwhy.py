@@ -53,6 +53,8 @@ def target_unmet(
 def _unadmitted(
     seen: Seen, campaign: CampaignState, target: Target, standing: TargetStanding | None, stopping: str
 ) -> Unmet:
+    if seen.ledger is not None and seen.ledger.get(campaign.reservation_of(target)) is not None:
+        return Unmet(SOON, "its reservation is in the ledger; its leaf is made next")
     refusal = _refusal(seen, unhindered(campaign), target)
     if refusal is not None:
         return Unmet(refusal.target_reason, refusal.message, _remedy(refusal.target_reason))
@@ -62,7 +64,7 @@ def _unadmitted(
         )
     if standing is not None and standing.message and standing.phase is TargetPhase.BLOCKED:
         return Unmet(standing.reason, standing.message, _remedy(standing.reason))
-    return Unmet(SOON, "nothing is in its way: it is admitted by one of the next passes, one target at a time")
+    return Unmet(SOON, "nothing of its own is in its way; targets are admitted one at a time")
 
 
 def _refusal(seen: Seen, campaign: CampaignState, target: Target) -> Refusal | None:

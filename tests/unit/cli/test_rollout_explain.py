@@ -80,6 +80,14 @@ async def test_a_full_budget_is_told_with_its_numbers_and_who_has_it():
     assert world.target("edge-1").child_name in waits.message
 
 
+async def test_an_admission_that_is_under_way_is_no_full_budget():
+    world = AdmissionWorld()
+    await granted(world)
+    world.api.store.remove(LEAVES, (NAMESPACE, world.target().child_name))
+    waits = target(await explained(world), "edge-1")
+    assert (waits.reason, waits.message) == ("NextPass", "its reservation is in the ledger; its leaf is made next")
+
+
 async def test_a_pod_on_the_node_is_named():
     world = AdmissionWorld()
     world.pod("web", "edge-1")
@@ -297,7 +305,7 @@ def test_the_command_says_the_first_condition_above_the_devices(monkeypatch, cap
     monkeypatch.setattr("gitops_ctl.cli.rolloutexplain.connected", connected)
     assert run(["explain", "rollout", "prod/spring"]) == 0
     told = capsys.readouterr().out
-    assert told.startswith("prod/spring is Executing.  NextPass: edge-1: nothing is in its way")
+    assert told.startswith("prod/spring is Executing.  NextPass: edge-1: nothing of its own is in its way")
     assert "WaitsForCanaries" in told
     assert run(["explain", "rollout", "spring", "-o", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
