@@ -14,6 +14,7 @@ from gitops_ctl.forge.desk import Git
 from gitops_ctl.git.pushing import Pushed, PushRequest
 from gitops_ctl.git.transport import Fetched, FetchRequest, RemoteTip
 from gitops_ctl.kube.asyncqueue import AsyncQueue
+from gitops_ctl.rollout.controller import RolloutController
 from gitops_ctl.sync.world import Syncs
 from gitops_ctl.telemetry.metrics import Metrics
 
@@ -95,3 +96,13 @@ def _count_syncs(metrics: Metrics, syncs: Syncs) -> None:
         metrics.syncs.labels(status).set(count)
     for state in _STATES:
         metrics.objects.labels(state).set(objects[state])
+
+
+def measure_rollouts(metrics: Metrics, controller: RolloutController) -> None:
+    """From now on the metrics tell what the controller of software rollouts counts."""
+    counts = controller.counts
+    metrics.rollout_passes.read = lambda: counts.passes
+    metrics.target_transitions.read = lambda: counts.transitions
+    metrics.admission_waits.read = lambda: counts.waits
+    metrics.ledger_reservations.set_function(lambda: controller.ledger_size.reservations)
+    metrics.ledger_bytes.set_function(lambda: controller.ledger_size.size)

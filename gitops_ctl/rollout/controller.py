@@ -4,6 +4,7 @@ It writes the status of a rollout by one optimistic patch, and only what differs
 answers come from the accepted revisions.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,10 +21,10 @@ from gitops_ctl.rollout.activationrun import goes_on
 from gitops_ctl.rollout.campaignpass import Authority, CampaignPass
 from gitops_ctl.rollout.campaignstate import campaign_state
 from gitops_ctl.rollout.leafplan import leaf_path
-from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, swap
+from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, LedgerSize, swap
 from gitops_ctl.rollout.planning import PLANNING_FAILED, PlanningPorts, plan_rollout
 from gitops_ctl.rollout.ports import Ports, rollout_path
-from gitops_ctl.rollout.progress import Phase
+from gitops_ctl.rollout.progress import Phase, Standing, TargetPhase, standings_of
 
 _ENDED: Final = frozenset({Phase.SUCCEEDED.value, Phase.CANCELLED.value})
 _AT_ONCE_S: Final = 0.0
@@ -70,6 +71,25 @@ class RolloutPorts:
     intervals: Intervals = field(default_factory=Intervals)
 
 
+@dataclass(slots=True)
+class Counts:
+    """What passes came to, for metrics: by phase of the rollout, by phase that a target came into, by reason that one waits for."""
+
+    passes: Counter[str] = field(default_factory=Counter)
+    transitions: Counter[str] = field(default_factory=Counter)
+    waits: Counter[str] = field(default_factory=Counter)
+
+    def add(self, before: JsonObject, standing: Standing, *, wrote: bool) -> None:
+        """Count one pass over a campaign."""
+        self.passes[standing.phase.value] += 1
+        known = {uid: target.phase for uid, target in standings_of(before).items()}
+        for target in standing.targets:
+            if wrote and known.get(target.device_uid) is not target.phase:
+                self.transitions[target.phase.value] += 1
+            if target.phase is TargetPhase.BLOCKED:
+                self.waits[target.reason] += 1
+
+
 class RolloutController:
     """Reconciles rollouts, one at a time for each name."""
 
@@ -78,6 +98,12 @@ class RolloutController:
         self._client = ports.steps.client
         self._failed: dict[str, str] = {}
         """UID of a rollout to what its last failed planning depended on; a new process plans once more."""
+        self.counts = Counts()
+
+    @property
+    def ledger_size(self) -> LedgerSize:
+        """Of the ledger as it was seen last."""
+        return self._ports.steps.ledger_size
 
     async def reconcile(self, name: NamespacedName) -> float | None:
         """Take one rollout one step further; seconds until the next look at the latest, None for when something changes.
@@ -139,6 +165,7 @@ class RolloutController:
         passed = await CampaignPass(self._ports.steps, campaign, authority).run()
         wrote = await self._write(tree, passed.status)
         phase = passed.standing.phase
+        self.counts.add(tree, passed.standing, wrote=wrote)
         if wrote and passed.standing.approved and not campaign.approved:
             self._ports.emit(tree, "Normal", "RolloutApproved", passed.standing.message)
         if wrote and phase.value != text_at(tree, "status", "phase"):

@@ -56,12 +56,22 @@ class LedgerCallback(Protocol):
     def __call__(self, ledger: Ledger) -> Awaitable[Ledger | Refusal]: ...
 
 
+@dataclass(slots=True)
+class LedgerSize:
+    """How large the ledger was when it was seen last, for metrics."""
+
+    reservations: int = 0
+    size: int = 0
+
+
 class LedgerStore:
     """Reads and changes one ledger."""
 
-    def __init__(self, client: KubeClient, at: LedgerAt) -> None:
+    def __init__(self, client: KubeClient, at: LedgerAt, *, seen: LedgerSize | None = None) -> None:
+        """`seen` is told the size of every ledger that is read or written."""
         self._client = client
         self._at = at
+        self._seen = seen or LedgerSize()
 
     @property
     def uid(self) -> str:
@@ -99,6 +109,7 @@ class LedgerStore:
             await self._client.patch_merge(
                 self._at.path, swap(tree, {"data": {LEDGER_KEY: text}}), manager=FIELD_MANAGER
             )
+            self._saw(after, text)
             return Stored(after, written=True)
 
         return await swapped(self._client, one_round)
@@ -111,7 +122,12 @@ class LedgerStore:
         text = text_at(object_at(tree, "data"), LEDGER_KEY)
         if not text.strip():
             raise LedgerIdentity(f"has no {LEDGER_KEY} although it is bound", subject=self._subject)
-        return tree, decode_ledger(text, self._at.uid)
+        ledger = decode_ledger(text, self._at.uid)
+        self._saw(ledger, text)
+        return tree, ledger
+
+    def _saw(self, ledger: Ledger, text: str) -> None:
+        self._seen.reservations, self._seen.size = len(ledger.reservations), len(text.encode())
 
     @property
     def _subject(self) -> str:

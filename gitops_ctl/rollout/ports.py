@@ -1,7 +1,7 @@
 """What the steps of a campaign reach out to, and one uncached look at everything that a target depends on (rollouts.md, section 11.4)."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from gitops_ctl.core.clock import Clock
@@ -18,7 +18,7 @@ from gitops_ctl.rollout.epochs import PolicySeen
 from gitops_ctl.rollout.fleetlook import FleetLook
 from gitops_ctl.rollout.freeze import history_is_lost
 from gitops_ctl.rollout.leafplan import API_VERSION, leaf_path
-from gitops_ctl.rollout.ledger_store import LedgerAt, LedgerStore, config_map_path
+from gitops_ctl.rollout.ledger_store import LedgerAt, LedgerSize, LedgerStore, config_map_path
 from gitops_ctl.rollout.lock import DeviceLocks, device_path
 from gitops_ctl.rollout.sources import SourceSecret
 from gitops_ctl.rollout.targets import Target
@@ -36,6 +36,7 @@ class Ports:
         new_id: 32 lower-case hex characters, new at each call.
         fleet: see `LookAtFleet`.
         secrets: the source Secrets that the campaign names, by name: metadata and the keys `allowed*`, read live.
+        ledger_size: of the ledger as it was seen last.
     """
 
     client: KubeClient
@@ -43,6 +44,7 @@ class Ports:
     new_id: Callable[[], str]
     fleet: LookAtFleet
     secrets: Callable[[CampaignState], Awaitable[Mapping[str, SourceSecret]]]
+    ledger_size: LedgerSize = field(default_factory=LedgerSize)
 
     @property
     def locks(self) -> DeviceLocks:
@@ -51,7 +53,8 @@ class Ports:
     def ledger(self, campaign: CampaignState) -> LedgerStore:
         """The ledger that the plan was frozen with."""
         frozen = campaign.frozen
-        return LedgerStore(self.client, LedgerAt(frozen.ledger_namespace, frozen.ledger_name, frozen.ledger_uid))
+        at = LedgerAt(frozen.ledger_namespace, frozen.ledger_name, frozen.ledger_uid)
+        return LedgerStore(self.client, at, seen=self.ledger_size)
 
     async def campaign(self, begun: CampaignState) -> CampaignState | None:
         """The campaign as it stands now; None when it is gone, or another object has its name."""

@@ -46,6 +46,29 @@ class Metrics:
             label="result",
         )
         self.registry.register(self.projections)
+        self.rollout_passes = Counted(
+            "cisco_vk_topology_rollout_reconciliations",
+            "Passes over software rollouts by the phase they left.",
+            label="result",
+        )
+        self.target_transitions = Counted(
+            "cisco_vk_topology_rollout_target_transitions",
+            "Devices of rollouts that came into a phase.",
+            label="phase",
+        )
+        self.admission_waits = Counted(
+            "cisco_vk_topology_rollout_admission_waits",
+            "Devices of rollouts that a pass left waiting, by the reason.",
+            label="reason",
+        )
+        for counted in (self.rollout_passes, self.target_transitions, self.admission_waits):
+            self.registry.register(counted)
+        self.ledger_reservations = gauge(
+            "cisco_vk_topology_rollout_ledger_active_reservations", "Reservations in the ledger when it was seen last."
+        )
+        self.ledger_bytes = gauge(
+            "cisco_vk_topology_rollout_ledger_serialized_bytes", "Bytes of the ledger when it was seen last."
+        )
         self.loop_lag_seconds = Histogram(
             "gitops_ctl_event_loop_lag_seconds",
             "How much later than asked for a task of the manager was run.",

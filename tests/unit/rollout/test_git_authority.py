@@ -67,7 +67,7 @@ def test_without_a_document_it_is_said_why_and_nothing_is_proven() -> None:
 def test_a_refused_commit_halts_and_ends_nothing() -> None:
     block = block_of(Declared(why="the accepted commit itself is refused now", is_refused=True), APPROVAL)
     assert block.halted
-    taken = {"planHash": HASH, "valid": True, "reason": "ExactPlanApproved", "person": "change-approver"}
+    taken: Any = {"planHash": HASH, "valid": True, "reason": "ExactPlanApproved", "person": "change-approver"}
     assert (
         judge_approval({**LIVE, "status": {**LIVE["status"], "approval": taken}}, block).state is ApprovalState.APPROVED
     )
@@ -83,7 +83,7 @@ def test_only_a_revocation_ends_what_was_taken_up(lost: bool) -> None:
     found = declared(void={"/spec/approval": "it authorises nothing any more"}, lost=pointers if lost else ())
     block = block_of(found, APPROVAL)
     assert block.revoked is lost
-    taken = {"planHash": HASH, "valid": True, "reason": "ExactPlanApproved", "person": "change-approver"}
+    taken: Any = {"planHash": HASH, "valid": True, "reason": "ExactPlanApproved", "person": "change-approver"}
     live = {**LIVE, "status": {**LIVE["status"], "approval": taken}}
     expected = ApprovalState.REQUIRED if lost else ApprovalState.APPROVED
     assert judge_approval(live, block).state is expected

@@ -4,14 +4,24 @@ import base64
 import json
 from typing import Any
 
+from gitops_ctl.cli.measure import measure_rollouts
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.rollout.controller import Intervals
+from gitops_ctl.telemetry.metrics import Metrics
 from tests.support.device_world import CONFIG_MAPS, DEVICES, POLICY_NAME, SECRETS
 from tests.support.rollout_world import COHORT, ROLLOUT, RolloutWorld, document, in_rollout_world
 from tests.support.topology_devices import NAMESPACE
 
 SLOW = Intervals(resync_s=86400.0, planning_retry_s=86400.0)
 """Nothing is looked at again by the clock: what happens was woken."""
+
+
+def _measured(world: RolloutWorld) -> str:
+    """What the manager would tell about its rollouts."""
+    assert world.rollouts is not None
+    metrics = Metrics()
+    measure_rollouts(metrics, world.rollouts.controller)
+    return metrics.render().decode()
 
 
 def test_a_rollout_from_git_is_planned_approved_and_carried_out() -> None:
@@ -30,7 +40,13 @@ def test_a_rollout_from_git_is_planned_approved_and_carried_out() -> None:
         for word in ("PlanFrozen", "AwaitingApproval", "RolloutApproved", "RolloutSucceeded"):
             assert told.count(word) == 1, (word, told)
         assert {"RolloutExecuting", "RolloutSoaking"} <= set(told)
+        text = _measured(world)
+        assert 'rollout_reconciliations_total{result="Soaking"}' in text
+        assert 'rollout_target_transitions_total{phase="Succeeded"} 2.0' in text
+        assert "rollout_ledger_active_reservations 0.0" in text
         ledger: Any = await world.get(f"{CONFIG_MAPS}/fleet-topology-ledger")
+        size = len(ledger["data"]["ledger.json"])
+        assert f"rollout_ledger_serialized_bytes {float(size)}" in text
         assert json.loads(ledger["data"]["ledger.json"])["reservations"] in ([], None, {})
 
     in_rollout_world(story)
@@ -69,6 +85,7 @@ def test_every_wait_ends_by_a_watch() -> None:
             return bool(targets) and targets[0].get("reason") == "FlashSpaceInsufficient"
 
         await world.until(is_blocked, what="the failed preflight is named", timeout_s=60.0)
+        assert 'rollout_admission_waits_total{reason="FlashSpaceInsufficient"}' in _measured(world)
         world.leaf_workers.results.clear()
         await world.reaches("Succeeded", timeout_s=900.0)
 
