@@ -6,6 +6,7 @@ Both are read-only.  Nothing is deleted on a device.
 from gitops_ctl.core.conditions import Condition
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, int_at, object_at, objects_at, text_at
 from gitops_ctl.core.moment import to_rfc3339
+from gitops_ctl.device.gnoi import Verified
 from gitops_ctl.device.operational import InstallState, inventory_state
 from gitops_ctl.device.outcome import matches_target
 from gitops_ctl.device.worker import leafstatus
@@ -61,8 +62,6 @@ def receipt_of(work: Work, seen: Look) -> JsonObject:
     assert admission is not None
     assert seen.verified is not None
     status, trust = leaf.status, work.access.trust
-    standby = seen.verified.standby
-    individual = bool_at(status, "individualSupervisorInstall")
     claims = [one for one in objects_at(status, "managedMutationClaims") if text_at(one, "stage") in PREPARING_STAGES]
     tree: dict[str, JsonValue] = {
         "protocolVersion": PREPARE_PROTOCOL,
@@ -87,17 +86,26 @@ def receipt_of(work: Work, seen: Look) -> JsonObject:
         "targetVersion": leaf.target_version,
         "validatedVersion": text_at(status, "validatedVersion"),
         "runningVersion": seen.running,
-        "individualSupervisorInstall": individual,
-        "primarySupervisorInstalled": bool_at(status, "primarySupervisorInstalled"),
-        "standbySupervisorInstalled": individual and bool_at(status, "standbySupervisorInstalled"),
-        "standbySupervisorID": standby.id if individual else "",
-        "standbyRunningVersion": standby.version if individual else "",
+        **_supervisors(status, seen.verified),
         "installStartedAt": text_at(status, "installStartTime"),
         "managedMutationClaims": list(claims),
         "preparedAt": to_rfc3339(work.now),
     }
     always = ("primarySupervisorInstalled",)
     return {**without_empty(tree, keep=always), "receiptHash": receipt_hash(tree)}
+
+
+def _supervisors(status: JsonObject, verified: Verified) -> dict[str, JsonValue]:
+    """What was installed where; a standby is named only where it is installed by itself."""
+    found: dict[str, JsonValue] = {"primarySupervisorInstalled": bool_at(status, "primarySupervisorInstalled")}
+    if not bool_at(status, "individualSupervisorInstall"):
+        return found
+    return found | {
+        "individualSupervisorInstall": True,
+        "standbySupervisorInstalled": bool_at(status, "standbySupervisorInstalled"),
+        "standbySupervisorID": verified.standby.id,
+        "standbyRunningVersion": verified.standby.version,
+    }
 
 
 async def invalidate(work: Work) -> float:
