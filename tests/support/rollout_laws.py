@@ -28,14 +28,15 @@ class Laws:
 
     def begin_anew(self) -> None:
         """The world is another one: what was claimed there is no news."""
-        self._claims = {leaf["metadata"]["uid"]: _stages(leaf) for leaf in self._leaves()}
+        self._claims = {leaf["metadata"]["uid"]: _stages(leaf) for leaf in self.leaves()}
 
     def take_writes(self) -> int:
         """How much was written since the last time that somebody asked."""
         found, self._writes = self._writes, 0
         return found
 
-    def _leaves(self) -> list[Any]:
+    def leaves(self) -> list[Any]:
+        """As they are stored."""
         return [leaf for _, leaf in self._world.api.store.all(LEAVES)]
 
     def _require(self, holds: bool, text: str) -> None:
@@ -53,7 +54,7 @@ class Laws:
     def after_write(self, actor: str) -> None:
         """Called after every write that the server took."""
         self._writes += 1
-        ledger, leaves = self._ledger, self._leaves()
+        ledger, leaves = self._ledger, self.leaves()
         self._reservations(ledger)
         for leaf in leaves:
             self._grant(leaf, ledger)
@@ -81,7 +82,7 @@ class Laws:
             and record.child_uid == leaf["metadata"]["uid"]
             and record.topology_lock_id == admission.get("topologyLockID")
         )
-        done = _is_settled(status) and "completionTime" in status
+        done = "completionTime" in status and (_is_settled(status) or not _stages(leaf))
         if admission.get("state") == "Granted" and not done:
             self._require(mine, f"{name} is granted without a reservation")
         if _stages(leaf) and not done and not self._world.is_restored:
@@ -113,7 +114,7 @@ class Laws:
             return
         stages = {
             stage
-            for leaf in self._leaves()
+            for leaf in self.leaves()
             if leaf["spec"]["deviceRef"]["name"] == name
             for stage in (*_stages(leaf), *(("Commit",) if "installCommit" in leaf["status"] else ()))
         }
@@ -137,7 +138,8 @@ class Laws:
             self._require(not self._locked(), f"ended, and {self._locked()} are locked")
             return
         status = rollout["status"]
-        self._require(bool(status.get("message")), f"{status['phase']} without a reason")
+        blocked = [one for one in status.get("targets", ()) if one["phase"] == "Blocked" and one.get("message")]
+        self._require(bool(status.get("message") or blocked), f"{status['phase']} without a reason")
         waiting = [
             one["deviceName"]
             for one in status.get("targets", ())
@@ -145,7 +147,7 @@ class Laws:
         ]
         self._require(not waiting, f"{waiting} wait without a reason")
         for record in records:
-            leaf = next((one for one in self._leaves() if one["metadata"]["uid"] == record.child_uid), None)
+            leaf = next((one for one in self.leaves() if one["metadata"]["uid"] == record.child_uid), None)
             honest = leaf is not None and (_stages(leaf) or status["phase"] != "Failed")
             self._require(honest, f"{record.child_name} is reserved, and nothing of it can begin any more")
 

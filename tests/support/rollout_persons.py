@@ -70,6 +70,13 @@ class Persons:
         conditions = self._world.status.get("conditions", [])
         return any(one["type"] == "CanaryResumeRequired" and one["status"] == "True" for one in conditions)
 
+    async def apply(self) -> None:
+        """The Sync applies what Git has, after the object went back to an older state."""
+        tree = self._world.rollout
+        control = self.git["control"]
+        if tree is not None and control.get("revision", 0) > tree["spec"].get("control", {}).get("revision", 0):
+            await self._patch({"spec": {"control": {"pause": None, "cancel": None, **control}}})
+
     # ---- control ----
 
     async def ask(

@@ -34,12 +34,14 @@ from tests.support.rollout_persons import Persons
 from tests.support.rollout_planning import NAMESPACE
 from tests.support.rollout_worker import OLD, POD, Equipment, MemoryJournal, WaitingClock, Worker, image
 from tests.support.simulation_faults import Crash
+from tools.peers.gnoi import switch
 from tools.peers.iosxe.state import new_device
 
 NAME = NamespacedName(NAMESPACE, "spring")
 ROUND_S = 20.0
 QUIET_ROUNDS = 4
 LONG_S = 2000.0
+OUTAGE_S = 300.0
 MOST_ROUNDS = 120
 ENDED = frozenset({"Succeeded", "Failed", "Cancelled"})
 AFTER = frozenset({"crash after", "lost reply"})
@@ -160,6 +162,7 @@ class RolloutWorld(AdmissionWorld):
         self._calls: dict[str, int] = {}
         self._index = 0
         self._ids_given = 0
+        self._down_until_s = 0.0
         self._acting: Process | None = None
         self._worker: tuple[Process, Worker] | None = None
         self._away = False
@@ -196,7 +199,7 @@ class RolloutWorld(AdmissionWorld):
         self.points.append(At(self.turn, index, what))
         if self._is_due(index, after=False):
             await self._happen(process, what)
-        if self._away:
+        if self._away or self.is_down:
             raise Unavailable("the server does not answer", subject=what)
         return index
 
@@ -226,12 +229,30 @@ class RolloutWorld(AdmissionWorld):
                 raise Conflict("somebody wrote first", subject=what)
             case "away":
                 self._away = True
+            case "outage":
+                self._down_until_s = self.clock.now_s + OUTAGE_S
+            case "killed in the stream":
+                self._tear(what)
+                process.dead = True
+                raise Crash
             case "others":
                 await self._others_go_on(process)
             case "twin":
                 await self._twin_takes_turns()
             case act:
                 await self.acts[act](self)
+
+    @property
+    def is_down(self) -> bool:
+        """Whether the API server does not answer anybody."""
+        return self.clock.now_s < self._down_until_s
+
+    def _tear(self, what: str) -> None:
+        """A device has the order and a part of the image, and its stream ends with the worker."""
+        name = what.split(" ")[2]
+        arguments = {"version": "17.18.03", "standby": False, "size": self.equipment.package.size}
+        with self.equipment.switches[name].change() as device:
+            switch.record(device, "Install", arguments, now=self.clock.wall().timestamp())
 
     async def _others_go_on(self, process: Process) -> None:
         """The request is delayed: meanwhile everybody else takes turns."""
@@ -302,7 +323,10 @@ class RolloutWorld(AdmissionWorld):
         wrote = self.laws.take_writes()
         self.quiet = 0 if wrote else self.quiet + 1
         self.clock.now_s += LONG_S if self.quiet == QUIET_ROUNDS else ROUND_S
+        if self.is_down:
+            return
         for name in self.devices:
+            self.equipment.report_journal(self, name)
             if self.equipment.switches[name].read()["downUntil"] <= self.clock.wall().timestamp():
                 self.heal(name)
         self.api.collect()
@@ -371,7 +395,7 @@ class RolloutWorld(AdmissionWorld):
 
     def checkpoint(self) -> Checkpoint:
         """Everything that a run goes on from."""
-        switches = {name: switch._text for name, switch in self.equipment.switches.items()}
+        switches = {name: one._text for name, one in self.equipment.switches.items()}
         return Checkpoint(
             self.api.snapshot(),
             switches,
@@ -382,6 +406,22 @@ class RolloutWorld(AdmissionWorld):
             self.persons.memory(),
             self.quiet,
         )
+
+    async def restore(self, to: Snapshot, *, with_journal: bool) -> None:
+        """The store is an older one; devices and time go on, and Git is applied anew.
+
+        Args:
+            with_journal: the worker's directory survived as well.
+        """
+        self.api.seed += 1000
+        self.api.restore(to)
+        self.is_restored, self.memo, self._worker = True, FleetMemo(), None
+        if not with_journal:
+            self.equipment.journal = MemoryJournal(new_id="another-journal")
+        for name in self.devices:
+            self.equipment.report_journal(self, name)
+        await self.persons.apply()
+        self.laws.begin_anew()
 
     def go_back(self, to: Checkpoint) -> None:
         """Be as it was then; the process memory is new."""

@@ -4,15 +4,14 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.support.rollout_laws import LawBroken
 from tests.support.rollout_planning import REGION, ZONE
 from tests.support.rollout_simulation import At, Broken, Checkpoint, Event, RolloutWorld
 from tests.support.simulation_loop import run_virtually
 
-FAULTS = ("crash after", "lost reply", "conflict", "crash", "away", "others", "twin")
-MANAGERS = frozenset({"twin"})
+FAULTS = ("crash after", "lost reply", "conflict", "crash", "away", "others", "twin", "outage", "killed in the stream")
 EVERYTHING = 1_000_000
 
 
@@ -86,6 +85,19 @@ STORIES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """At the beginning of `turn` the store goes back to that of turn `to`; the journal of the worker survives or not."""
+
+    turn: int
+    to: int
+    with_journal: bool
+
+    def __str__(self) -> str:
+        journal = "with" if self.with_journal else "without"
+        return f"turn {self.turn} with the store of turn {self.to}, {journal} the journal"
+
+
 @dataclass
 class Search:
     """The runs of one story.  `runs` counts them by what happened."""
@@ -150,18 +162,64 @@ class Search:
             told = "\n  ".join(world.log[-12:])
             raise Broken(f"{self.story.name}, {event}: {error}\n  {told}") from error
 
+    def restores(self) -> list[Restore]:
+        """Every turn at which the store could go back to that of any earlier turn."""
+        assert self.points
+        turns = range(len(self._checkpoints))
+        pairs = [(turn, to) for turn in turns for to in turns[:turn]]
+        news = [(turn, to) for turn, to in pairs if to == 0 or self._version(to) != self._version(to - 1)]
+        return [Restore(turn, to, with_journal) for turn, to in news for with_journal in (True, False)]
+
+    def _version(self, turn: int) -> int:
+        return self._checkpoints[turn].store.version
+
+    def restore(self, what: Restore) -> RolloutWorld:
+        """One run in which the store went back.
+
+        Raises:
+            Broken: with what was done, so that the run can be repeated.
+        """
+        self.runs["restored store" if what.with_journal else "restored store, lost journal"] += 1
+        return run_virtually(self._restored(what))
+
+    async def _restored(self, what: Restore) -> RolloutWorld:
+        world = self.story.make()
+        world.go_back(self._checkpoints[what.turn])
+        await world.restore(self._checkpoints[what.to].store, with_journal=what.with_journal)
+        try:
+            await world.finish()
+            world.laws.at_the_end()
+        except (Broken, LawBroken, AssertionError) as error:
+            told = "\n  ".join(world.log[-12:])
+            raise Broken(f"{self.story.name}, {what}: {error}\n  {told}") from error
+        return world
+
+    def explore_restores(self, *, count: int = EVERYTHING, seed: int = 0) -> list[str]:
+        """Every restore in turn, or a seeded sample; what went wrong."""
+        found = self.restores()
+        if count < len(found):
+            found = random.Random(seed).sample(found, count)
+        return _each(found, self.restore)
+
     def explore(self, kinds: Iterable[str], *, count: int = EVERYTHING, seed: int = 0) -> list[str]:
         """Every event of these kinds in turn, or a seeded sample; what went wrong."""
         events = self.events(kinds)
         if count < len(events):
             events = random.Random(seed).sample(events, count)
-        wrong = []
-        for event in events:
-            try:
-                self.run(event)
-            except Broken as error:
-                wrong.append(str(error))
-        return wrong
+        return _each(events, self.run)
+
+
+T = TypeVar("T")
+
+
+def _each(items: Iterable[T], run: Callable[[T], object]) -> list[str]:
+    wrong = []
+    for item in items:
+        try:
+            run(item)
+        except Broken as error:
+            wrong.append(str(error))
+    return wrong
 
 
 def _means_something(kind: str, at: At) -> bool:
@@ -172,6 +230,8 @@ def _means_something(kind: str, at: At) -> bool:
         return at.is_write and not at.is_call and " create " not in at.what
     if kind == "crash":
         return at.is_call and at.is_write
-    if kind == "away":
+    if kind == "killed in the stream":
+        return at.verb == "Install"
+    if kind in {"away", "outage"}:
         return not at.is_call
-    return kind not in MANAGERS or at.actor == "manager"
+    return kind != "twin" or at.actor == "manager"

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from gitops_ctl.device.gnoitarget import GnoiTarget
 from gitops_ctl.device.imagedownload import Download
-from gitops_ctl.device.journal import Disk, Journal
+from gitops_ctl.device.journal import Disk, Journal, Reported
 from gitops_ctl.device.journalrecords import Claim, ClaimKey, Step
 from gitops_ctl.device.spool import Spool
 from gitops_ctl.device.worker.leafports import Access, LeafPorts, Trust
@@ -25,6 +25,7 @@ from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.rollout.leafplan import leaf_path
 from tests.doubles.gnoi import DirectGnoi, MemorySwitch
 from tests.doubles.netconf import DirectNetconf
+from tests.support.admission_world import DEVICES, LEAVES, AdmissionWorld
 from tests.support.kube_clock import JumpingClock
 from tests.support.rollout_planning import NAMESPACE, REVISION
 from tools.peers.gnoi.package import Package, write_package
@@ -149,6 +150,23 @@ class Equipment:
             poll_s=POLL_S,
             new_id=lambda: f"00000000-0000-4000-8000-{next(tokens):012d}",
         )
+
+    def report_journal(self, world: AdmissionWorld, name: str) -> None:
+        """The device shows which journal serves it; a lost one keeps its id while something is open or the device is not quiet."""
+        tree = world.tree(DEVICES, name)
+        report, uid = tree["status"]["workerReport"]["journal"], tree["metadata"]["uid"]
+        found = {"id": self.journal.id, "sequence": self.journal.sequence_of(uid), "state": "Ready"}
+        lost = self.journal.state_for(uid, Reported(report["id"], report["sequence"])) != "Ready"
+        if lost and ("topologyLock" in tree["status"] or self._is_open(world, name)):
+            found = {**report, "state": "HistoryLost"}
+        if found != report:
+            world.change(DEVICES, name, "status", "workerReport", "journal", to=found)
+
+    def _is_open(self, world: AdmissionWorld, name: str) -> bool:
+        leaves = [leaf_of(tree) for _, tree in world.api.store.all(LEAVES)]
+        device = self.switches[name].read()
+        quiet = device["running"] == device["committed"] and not device["pending"] and device["autoAbort"] is None
+        return not quiet or any(leaf.device_name == name and not leaf.is_outcome_resolved for leaf in leaves)
 
 
 class Worker:
