@@ -103,7 +103,9 @@ class NetworkRoom:
         leaves = dict(self._informers[LEAF].cache.items()) if self._executor is not None else {}
         for key in set(self._leaf_tasks.keys) - set(leaves):
             await self._leaf_tasks.end(key)
-            del self._leaves[key]
+            device, _ = self._leaves.pop(key)
+            if device not in self._units and device not in {name for name, _ in self._leaves.values()}:
+                self._places.pop(device, None)
         for key in sorted(set(leaves) - set(self._leaf_tasks.keys)):
             self._begin_leaf(key, leaves[key])
         trees = self._trees(LEAF)
