@@ -28,11 +28,10 @@ from gitops_ctl.kube.transport import KubeClient
 from tests.cluster.test_device_topology import CRDS, POLICY_NAME, Hall, _is_served
 from tests.support.api_rollouts import HEX, a_frozen_plan, a_planned_target, a_rollout
 from tests.support.cluster import AuditLog, ControlPlaneHandle
-from tests.support.device_policies import Judged, policies_in_force
+from tests.support.device_policies import Judged, policing
 from tests.support.device_workers import Workers
 from tests.support.gnoi_peer import Switch, a_switch
 from tests.support.netconf_device import NetconfDevice
-from tests.support.plain_api import PlainApi
 from tests.support.sync_cluster import until
 from tests.support.topology_devices import APP_ACCOUNT, NETWORK_ACCOUNT, REGION, ZONE, policy_objects
 from tools.render_install import chart_objects
@@ -210,25 +209,14 @@ async def test_both_planes_serve_a_real_switch_with_the_rights_that_the_manager_
         judged = Judged(
             namespace=hall.namespace, device=hall.name, manager=hall.name, app=APP_ACCOUNT, network=NETWORK_ACCOUNT
         )
-        api = PlainApi(control_plane)
-        async with _in_thread(policies_in_force(api, judged)):
+        async with policing(control_plane, judged):
             await _is_preflighted(hall)
             await _takes_up_a_rotated_secret(hall)
-        api.close()
     users = [f"system:serviceaccount:{hall.namespace}:{account}" for account in (APP_ACCOUNT, NETWORK_ACCOUNT)]
     seen = [entry for user in users for entry in audit_log.entries(user=user)]
     refused = [entry for entry in seen if entry.get("responseStatus", {}).get("code") == 403]
     assert seen
     assert not [entry["requestURI"] for entry in refused if "/secrets/" not in entry["requestURI"]]
-
-
-@contextlib.asynccontextmanager
-async def _in_thread(blocking: contextlib.AbstractContextManager[None]) -> AsyncIterator[None]:
-    await asyncio.to_thread(blocking.__enter__)
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(blocking.__exit__, None, None, None)
 
 
 async def _is_preflighted(hall: WorkedHall) -> None:
