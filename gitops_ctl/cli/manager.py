@@ -47,7 +47,7 @@ from gitops_ctl.forge.room import ProposalRoom
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import ChildTransport
 from gitops_ctl.kube.config import load_cluster
-from gitops_ctl.kube.events import Emit, EventKind, EventRecorder
+from gitops_ctl.kube.events import EventKind, EventRecorder
 from gitops_ctl.kube.informer import Timing
 from gitops_ctl.kube.lease import Leader, LeaseTiming
 from gitops_ctl.kube.looplag import watch_lag
@@ -300,21 +300,27 @@ def make_rooms(  # noqa: PLR0913  what a process may choose
         options=ProposalOptions(allow_file=allow_file, require=require, namespace=namespace, timing=timing),
     )
     switching = SwitchOptions(emit=partial(emit, action="Switch"), require=require, namespace=namespace, timing=timing)
-    desk = ProposalDesk(client, revisions=revisions, clones=clones)
-    switches = SwitchRoom(client, revisions=revisions, read=reader, proposals=desk, options=switching)
+    switches = switch_room(client, clones, revisions=revisions, read=reader, options=switching)
     telling = TellingOptions(allow_file=allow_file, require=require)
     places = Places(sources.informer, syncs.informer, git, clones, revisions)
     tellings = TellingRoom(client, places, events=events, check=pull_child(topology), http=http, options=telling)
     schedules = schedule(client, scheduling, emit=partial(emit, action="Schedule"), require=require, timing=timing)
     managed = inventory(client, devices, emit=partial(emit, action="Project"), require=require, timing=timing)
-    campaigns = (
-        campaign_room(
-            client, managed, revisions=revisions, read=reader, emit=partial(emit, action="Roll"), waits=rollouts
-        )
-        if managed is not None
-        else None
-    )
+    campaigns = campaign_room(client, managed, revisions=revisions, read=reader, emit=emit, waits=rollouts)
     return Rooms(sources, syncs, proposals, switches, tellings, schedules, managed, campaigns, http)
+
+
+def switch_room(
+    client: KubeClient,
+    clones: CloneCache,
+    *,
+    revisions: AcceptedRevisions,
+    read: RevisionReader,
+    options: SwitchOptions,
+) -> SwitchRoom:
+    """The room that steers switches of kube-proxy, with the desk that asks for their changes in Git."""
+    desk = ProposalDesk(client, revisions=revisions, clones=clones)
+    return SwitchRoom(client, revisions=revisions, read=read, proposals=desk, options=options)
 
 
 def schedule(client: KubeClient, options: TopologyOptions | None, **given: Any) -> SchedulingRoom | None:
@@ -330,14 +336,16 @@ def inventory(client: KubeClient, options: DeviceOptions | None, **given: Any) -
 
 def campaign_room(
     client: KubeClient,
-    managed: TopologyRoom,
+    managed: TopologyRoom | None,
     *,
     revisions: AcceptedRevisions,
     read: RevisionReader,
-    emit: Emit,
+    emit: Callable[..., None],
     waits: Intervals | None,
-) -> RolloutRoom:
+) -> RolloutRoom | None:
     """The room of software rollouts, over the devices, the policy and the leadership of the room that manages devices."""
+    if managed is None:
+        return None
     place = managed.options
     return RolloutRoom(
         client,
@@ -350,7 +358,7 @@ def campaign_room(
             namespace=place.namespace,
             policy=place.policy,
             intervals=waits or Intervals(),
-            emit=emit,
+            emit=partial(emit, action="Roll"),
             require=managed.require,
             timing=managed.timing,
         ),

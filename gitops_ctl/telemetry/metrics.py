@@ -40,6 +40,11 @@ class Metrics:
         )
         self.drains = gauge("gitops_ctl_drains", "Queues that are being drained.")
         self.oldest_drain_seconds = gauge("gitops_ctl_oldest_drain_seconds", "Age of the longest drain of a queue.")
+        self._count_devices(gauge)
+        self._time()
+
+    def _count_devices(self, gauge: Callable[..., Gauge]) -> None:
+        """Devices and software rollouts."""
         self.projections = Counted(
             "cisco_vk_topology_projection_reconciliations",
             "Passes over devices by the phase they left.",
@@ -69,6 +74,9 @@ class Metrics:
         self.ledger_bytes = gauge(
             "cisco_vk_topology_rollout_ledger_serialized_bytes", "Bytes of the ledger when it was seen last."
         )
+
+    def _time(self) -> None:
+        """How long something takes."""
         self.loop_lag_seconds = Histogram(
             "gitops_ctl_event_loop_lag_seconds",
             "How much later than asked for a task of the manager was run.",
