@@ -19,6 +19,8 @@ from gitops_ctl.fleet.leaf import Leaf
 
 REACHABLE: Final = "DeviceReachable"
 """Condition of a leaf; False from the moment at which the device was seen away after an activation."""
+INSTALL_UNKNOWN: Final = "InstallOutcomeUnknown"
+"""Why a leaf failed whose install nobody can tell the outcome of."""
 _ABSENT: Final = frozenset({"Absent", "Present", "Invalid"})
 """Words of the inventory for a version that no install has added."""
 
@@ -69,7 +71,7 @@ def judge_install(leaf: Leaf, look: Look, *, now: datetime) -> Wait | Proven | E
     """An install whose answer is not known."""
     over = is_over(install_deadline(leaf), now)
     if look.unrest:
-        return _unclear("InstallOutcomeUnknown", look.unrest) if over else Wait(look.unrest)
+        return _unclear(INSTALL_UNKNOWN, look.unrest) if over else Wait(look.unrest)
     target = leaf.target_version
     state = inventory_state(look.install, target)
     if state in _ABSENT:
@@ -80,7 +82,7 @@ def judge_install(leaf: Leaf, look: Look, *, now: datetime) -> Wait | Proven | E
     if state == "Installed" and is_fully_sent(leaf):
         return Proven(f"all bytes were sent, {target} was added, and the device is at rest")
     why = f"the device lists {target} as {state}, and that this install added it is not proven"
-    return _unclear("InstallOutcomeUnknown", why) if over else Wait(why)
+    return _unclear(INSTALL_UNKNOWN, why) if over else Wait(why)
 
 
 def is_fully_sent(leaf: Leaf) -> bool:
@@ -183,6 +185,20 @@ def _committed(look: Look, version: str, *, done: End, over: bool, may_commit: b
 def judge_rest(look: Look) -> Wait | Proven:
     """Whether nothing goes on any more on the device of a leaf that ended, or may claim nothing."""
     return Wait(look.unrest) if look.unrest else Proven(f"the device is at rest and runs {look.running}")
+
+
+def judge_end(leaf: Leaf, look: Look) -> Wait | Proven:
+    """Whether what became of an ended leaf is proven.
+
+    A device at rest proves it, except for an install that may or may not have added what the device lists now.
+    """
+    rest = judge_rest(look)
+    if isinstance(rest, Wait) or text_at(leaf.status, "failureReason") != INSTALL_UNKNOWN:
+        return rest
+    state = inventory_state(look.install, leaf.target_version)
+    if state in _ABSENT or (state == "Installed" and is_fully_sent(leaf)):
+        return rest
+    return Wait(f"the device lists {leaf.target_version} as {state}, and that this install added it is not proven")
 
 
 def was_away(leaf: Leaf) -> bool:

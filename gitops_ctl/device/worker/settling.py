@@ -20,6 +20,7 @@ from gitops_ctl.device.worker.observing import (
     RollBack,
     Wait,
     judge_activation,
+    judge_end,
     judge_install,
     judge_rest,
     judge_rollback,
@@ -71,9 +72,9 @@ def may_commit(work: Work) -> bool:
 
 
 async def look_on(work: Work) -> float:
-    """An ended leaf whose outcome is not proven: it is settled as soon as the device is at rest at a known version."""
+    """An ended leaf whose outcome is not proven: it is settled as soon as a look proves it."""
     seen = await look(work.ports, work.access)
-    judgement = judge_rest(seen)
+    judgement = judge_end(work.leaf, seen)
     if isinstance(judgement, Wait):
         return work.ports.poll_s
     settled = leafstatus.settled_condition(judgement.message)

@@ -32,7 +32,7 @@ def assert_settled(world):
     assert world.maintenance.held == ""
 
 
-async def test_an_install_whose_answer_is_lost_goes_on_by_native_proof(build):
+async def test_D06_an_install_whose_answer_is_lost_goes_on_by_native_proof(build):
     world = build()
     world.switch.order("drop", on="Install:stored")
     status = await ended(world)
@@ -57,6 +57,11 @@ async def test_a_target_that_is_there_without_all_bytes_sent_proves_nothing(buil
     status = await ended(world)
     assert (status["phase"], status["failureReason"]) == ("Failed", "InstallOutcomeUnknown")
     assert world.mutations() == ["Install"]
+    assert world.condition("DeviceMutationSettled") is None
+    with world.switch.change() as device:
+        device["packages"] = [one for one in device["packages"] if one["version"] != NEW]
+    await world.run()
+    assert_settled(world)
 
 
 async def test_a_torn_install_is_observed_while_the_switch_is_busy_and_stays_unresolved_at_the_deadline(build):
@@ -157,7 +162,7 @@ async def test_two_supervisors_are_upgraded_in_the_order_that_the_switch_asks_fo
     assert methods == (one if layout == "whole" else [*both, ("Activate", True), ("Activate", False)])
 
 
-async def test_an_activation_whose_reply_is_lost_is_observed(build):
+async def test_D06_an_activation_whose_reply_is_lost_is_observed(build):
     world = build()
     world.switch.order("drop", on="Activate:done")
     status = await ended(world)
@@ -222,7 +227,7 @@ async def test_a_switch_that_goes_back_by_itself_is_rolled_back_without_a_reques
 
 
 @pytest.mark.parametrize("effect", ["drop-before", "drop-after"])
-async def test_a_lost_reply_to_the_commit_is_settled_by_looking(build, effect):
+async def test_D06_a_lost_reply_to_the_commit_is_settled_by_looking(build, effect):
     world = build()
     world.switch.fault(effect, on="install-commit")
     status = await ended(world)
@@ -282,6 +287,27 @@ async def test_a_third_version_is_left_by_a_rollback_with_its_own_claim(build):
     assert (world.status["phase"], world.status["runningVersion"]) == ("RolledBack", OLD)
     assert world.stages == ["PrimaryActivation", "PrimaryInstall", "RollbackActivation"]
     assert [one["arguments"].get("version") for one in world.switch.read()["mutations"]] == ["17.18.03", NEW, OLD]
+    assert_settled(world)
+
+
+async def test_D05_a_rollback_begins_after_the_deadline_of_the_activation_and_has_its_own(build):
+    world = build()
+    await world.grant()
+    boot = into(world, ODD)
+
+    async def and_block(method, when):
+        await boot(method, when)
+        if (method, when) == ("Activate", "after"):
+            world.pod("app", "edge-1")
+
+    world.on_call = and_block
+    await world.run(hours=1)
+    assert (world.status["runningVersion"], world.mutations()) == (ODD, ["Install", "Activate"])
+    world.on_call = None
+    world.pod("app", "edge-1", phase="Succeeded")
+    await world.run()
+    assert (world.status["phase"], world.status["runningVersion"]) == ("RolledBack", OLD)
+    assert world.status["rollbackStartTime"] > world.status["activationControlStartTime"]
     assert_settled(world)
 
 
