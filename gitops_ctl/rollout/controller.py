@@ -7,7 +7,6 @@ answers come from the accepted revisions.
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
 from gitops_ctl.core.conditions import cut
@@ -18,13 +17,14 @@ from gitops_ctl.fleet.leaf import leaf_of
 from gitops_ctl.fleet.names import CAMPAIGN_UID, LEAF_FINALIZER, ROLLOUT_FINALIZER
 from gitops_ctl.kube.events import Emit, EventKind
 from gitops_ctl.rollout.activationrun import goes_on
-from gitops_ctl.rollout.campaignpass import Authority, CampaignPass
+from gitops_ctl.rollout.campaignpass import Authority, CampaignPass, Passed
 from gitops_ctl.rollout.campaignstate import campaign_state
 from gitops_ctl.rollout.leafplan import leaf_path
 from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, LedgerSize, swap
 from gitops_ctl.rollout.planning import PLANNING_FAILED, PlanningPorts, plan_rollout
 from gitops_ctl.rollout.ports import Ports, rollout_path
 from gitops_ctl.rollout.progress import Phase, Standing, TargetPhase, standings_of
+from gitops_ctl.rollout.refusal import Reason
 
 _ENDED: Final = frozenset({Phase.SUCCEEDED.value, Phase.CANCELLED.value})
 _AT_ONCE_S: Final = 0.0
@@ -175,13 +175,16 @@ class RolloutController:
             return _AT_ONCE_S
         if phase.value in _ENDED:
             return _AT_ONCE_S if campaign.deleting else None
-        return self._next(passed.soak_ends)
+        return self._next(passed)
 
-    def _next(self, soak_ends: datetime | None) -> float:
-        resync = self._ports.intervals.resync_s
-        if soak_ends is None:
-            return resync
-        return max(0.0, min(resync, (soak_ends - self._ports.steps.clock.wall()).total_seconds()))
+    def _next(self, passed: Passed) -> float:
+        """Seconds until the next look: a soak or a closed window sets a timer for its own end."""
+        awaits_window = any(target.reason == Reason.WINDOW_NOT_OPEN for target in passed.standing.targets)
+        intervals = self._ports.intervals
+        latest_s = intervals.activation_recheck_s if awaits_window else intervals.resync_s
+        if passed.soak_ends is None:
+            return latest_s
+        return max(0.0, min(latest_s, (passed.soak_ends - self._ports.steps.clock.wall()).total_seconds()))
 
     async def _write(self, tree: JsonObject, wanted: JsonObject) -> bool:
         """One optimistic patch of what differs; whether there was anything to write."""

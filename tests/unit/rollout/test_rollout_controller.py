@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,9 +17,10 @@ from gitops_ctl.fleet.node import node_of
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.rollout.authority import Block
 from gitops_ctl.rollout.bootstrap import BoundPolicy, bind
-from gitops_ctl.rollout.campaignpass import Authority
+from gitops_ctl.rollout.campaignpass import Authority, Passed
 from gitops_ctl.rollout.controller import RolloutController, RolloutPorts, merge_patch
 from gitops_ctl.rollout.planning import FleetSeen, PlanningPorts
+from gitops_ctl.rollout.progress import Phase, Standing, planned
 from gitops_ctl.rollout.sources import SourceSecret
 from tests.support.admission_world import CONFIG_MAPS, DEVICES, LEAVES, NODES, ROLLOUTS, SYSTEM, AdmissionWorld
 from tests.support.rollout_authority import by
@@ -284,3 +287,12 @@ async def test_a_leaf_that_is_deleted_goes_once_it_is_settled(site: Site) -> Non
 )
 def test_a_patch_holds_what_differs_and_takes_leftovers_away(stored: Any, wanted: Any, change: Any) -> None:
     assert merge_patch(stored, wanted) == change
+
+
+async def test_a_closed_window_is_looked_at_again_as_the_option_says(site: Site) -> None:
+    await site.until("AwaitingApproval")
+    campaign = site.world.campaign()
+    waits = [replace(planned(target), reason="ActivationWindowNotOpen") for target in campaign.targets]
+    passed = Passed({}, Standing(Phase.PAUSED, waits))
+    assert site.controller._next(passed) == 60
+    assert site.controller._next(replace(passed, soak_ends=site.world.clock.wall() + timedelta(seconds=7))) <= 7
