@@ -66,7 +66,7 @@ async def claim(work: Work, stage: str) -> Leaf:
         published = leafstatus.control(
             leaf, Gate("Claimed"), revision=work.access.runtime.loaded_revision, now=work.now
         )
-        leaf = await work.desk.write(leaf, leafstatus.claimed(leaf, record) | published)
+        leaf = await work.desk.write(leaf, leafstatus.claimed(leaf, record, now=work.now) | published)
     await asyncio.to_thread(work.ports.journal.claim, record.key)
     return leaf
 

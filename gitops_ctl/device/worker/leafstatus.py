@@ -119,10 +119,11 @@ def key_of(leaf: Leaf, stage: str) -> ClaimKey:
     return ClaimKey(bound.device_uid, bound.plan_hash, bound.reservation_id, stage)
 
 
-def claimed(leaf: Leaf, claim: Claim) -> Members:
-    """The claim, its at-most-once marker, its phase and the times that begin with it."""
+def claimed(leaf: Leaf, claim: Claim, *, now: datetime) -> Members:
+    """The claim, its at-most-once marker, its phase and the times that begin with it; nothing is waited for any more."""
     stage = claim.key.stage
-    return {"phase": _PHASES[stage], **with_claims(leaf, (claim,))}
+    goes_on = conditions(leaf, Condition("Ready", "False", "Progressing", f"{stage} is claimed"), now=now)
+    return {"phase": _PHASES[stage], "message": "", **goes_on, **with_claims(leaf, (claim,))}
 
 
 def with_claims(leaf: Leaf, claims: Iterable[Claim]) -> Members:

@@ -75,7 +75,15 @@ async def test_no_claim_without_an_acknowledged_session(world):
     await denied(world, "MaintenancePending")
     assert world.maintenance.held == world.leaf()["metadata"]["uid"]
     world.maintenance.acknowledged = True
+    messages = []
+
+    async def read(method, _when):
+        if method in ("Install", "Activate"):
+            messages.append((world.status["message"], world.condition("Ready")["reason"]))
+
+    world.on_call = read
     await then_succeeds(world)
+    assert set(messages) == {("", "Progressing")}
 
 
 async def test_a_journal_that_is_another_one_claims_nothing(world):
