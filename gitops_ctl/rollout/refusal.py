@@ -92,7 +92,8 @@ class Refusal:
             return self.reason
         if self.reason is Reason.PREFLIGHT:
             return self.check or self.reason
-        return self.check if self.check in _SHOWN else "AdmissionBlocked"
+        return self.check if self.check in SHOWN else "AdmissionBlocked"
 
 
-_SHOWN = frozenset({"ClaimHistoryLost", "DeviceRetired"})
+SHOWN = frozenset({"ClaimHistoryLost", "DeviceRetired"})
+"""Checks that a target shows by their own name: only people end what they stand for."""

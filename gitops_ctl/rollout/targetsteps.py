@@ -17,7 +17,7 @@ from gitops_ctl.rollout.grant import grant, renew_authority
 from gitops_ctl.rollout.leafplan import LeafPlan
 from gitops_ctl.rollout.ports import Ports
 from gitops_ctl.rollout.progress import TargetPhase, TargetStanding
-from gitops_ctl.rollout.refusal import Reason, Refusal
+from gitops_ctl.rollout.refusal import SHOWN, Reason, Refusal
 from gitops_ctl.rollout.settlement import Open, Soaking, settle_target
 from gitops_ctl.rollout.targets import Target
 
@@ -108,6 +108,8 @@ class Steps:
         activation = self.run.activation(target)
         granted = await grant(self.ports, self.campaign, target, leaf_name=leaf.name, activation=activation)
         if isinstance(granted, Refusal):
+            if granted.check in SHOWN:
+                return self._refused(target, leaf, TargetPhase.BLOCKED, granted.target_reason, granted)
             return self._refused(target, leaf, TargetPhase.ADMITTED, granted.reason, granted)
         return Stepped(self._standing(target, leaf, TargetPhase.RUNNING, leaf.phase or "Granted"))
 

@@ -71,6 +71,14 @@ def test_D06_a_lost_journal_blocks_the_device_until_somebody_looked(search: Call
     assert not any(leaf["status"].get("managedMutationClaims") for leaf in world.laws.leaves())
 
 
+def test_D06_a_leaf_whose_journal_is_lost_is_not_granted_and_says_so(search: Callable[[Story], Search]) -> None:
+    found = search(STORIES[0])
+    installed = next(at.turn for at in found.points if at.verb == "Install")
+    world = found.restore(Restore(installed + 3, installed - 2, with_journal=False))
+    target = next(one for one in world.status["targets"] if one["deviceName"] == "edge-1")
+    assert (target["phase"], target["reason"]) == ("Blocked", "ClaimHistoryLost")
+
+
 def test_D06_with_its_journal_the_worker_writes_the_claims_back_and_looks(search: Callable[[Story], Search]) -> None:
     found = search(STORIES[0])
     in_reboot = next(at.turn for at in found.points if at.verb == "Commit")

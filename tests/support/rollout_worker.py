@@ -159,6 +159,10 @@ class Equipment:
         lost = self.journal.state_for(uid, Reported(report["id"], report["sequence"])) != "Ready"
         if lost and ("topologyLock" in tree["status"] or self._is_open(world, name)):
             found = {**report, "state": "HistoryLost"}
+        elif lost:
+            # Seen quiet with nothing open: what was sent before is history, and another campaign may send it again.
+            with self.switches[name].change() as device:
+                device["gnoi"]["counted"] = []
         if found != report:
             world.change(DEVICES, name, "status", "workerReport", "journal", to=found)
 
