@@ -452,7 +452,10 @@ class ErrorCode(enum.Enum):
         4136, "spool-full", "SpoolFull", "raise --spool-limit, or give the directory of --spool-dir more room"
     )
     WORKER_WITHOUT_POD = Entry(
-        4140, "worker-without-pod", "WorkerWithoutPod", "start the worker as a Pod, or with a token that is bound to one"
+        4140,
+        "worker-without-pod",
+        "WorkerWithoutPod",
+        "start the worker as a Pod, or with a token that is bound to one",
     )
 
     # 90xx: ours, and the local system

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gitops_ctl.cli.deviceoptions import device_options
-from gitops_ctl.cli.rolloutoptions import rollout_options
 from gitops_ctl.cli.manager import manager
+from gitops_ctl.cli.rolloutoptions import rollout_options
 from gitops_ctl.topology.workers_plan import ROLE_PREFIX
 from tests.support.device_world import DEVICES, POLICY_NAME, SECRETS, DeviceWorld, in_device_world
 from tests.support.topology_devices import NAMESPACE, POLICY
