@@ -165,7 +165,7 @@ KINDS: tuple[tuple[type[BaseException], Side], ...] = (
     (Conflict, "before"),
     (ReplyLost, "after"),
 )
-MOST = 56
+MOST = 57
 """Writes of one life without a fault, at most."""
 APART = 7
 """Writes between two faults of one life."""
