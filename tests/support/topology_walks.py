@@ -23,7 +23,7 @@ class RandomFaults(FaultPlan):
         super().__init__()
         self._draw = draw
 
-    def pass_by(self, name: str, side: Side) -> Kind | None:
+    def pass_by(self, name: str, side: Side, *, state: str) -> Kind | None:
         """The kind of fault that happens here, if any."""
         if not self.armed or self._draw.randrange(ONE_FAULT_IN):
             return None

@@ -34,7 +34,7 @@ def test_a_device_with_every_member_is_read_with_every_member():
 def test_a_leaf_with_every_member_is_read_with_every_member():
     found = set(missing(leaf_of(a_full_upgrade()))) - OF_THE_SERVER
     zeros = {".admission.revocation_reason", ".claims.control_revision", ".manager_control.pause"}
-    others = {".finalizers", ".is_preinstalled", ".settled"}
+    others = {".created", ".finalizers", ".is_preinstalled", ".settled"}
     assert {path for path in found if not path.startswith(".binding.")} == zeros | others
 
 
