@@ -1,6 +1,7 @@
 """Twelve switches are upgraded as a person sees it: `gitops-ctl demo rollout`, with the real manager and the real device workers.
 
 What must be shown of single parts is shown in tests/peers and tests/simulation; here it is the story, its end, and what is left of it.
+It takes some ten minutes, most of them waits of switches for evidence and reloads, so it belongs to the full sizes.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from tests.support.processes import processes_of
 from tests.support.switch_demo import Demo, start_demo
 
 pytestmark = [
+    pytest.mark.soak,
     pytest.mark.e2e,
     pytest.mark.slow,
     pytest.mark.needs("kwok"),
