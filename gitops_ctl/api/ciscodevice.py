@@ -12,17 +12,12 @@ from pydantic import Field
 from gitops_ctl.api.ciscodevice_status import DeviceStatus
 from gitops_ctl.api.fields import ObjectMeta
 from gitops_ctl.api.kind import AGE, Column, CustomKind, condition_column
-from gitops_ctl.api.model import Transition, parse, rule
+from gitops_ctl.api.model import Transition, rule
 from gitops_ctl.api.names import CISCO_GROUP
 from gitops_ctl.api.rolloutfields import NameText, NodeName, OpenPart, Part, PhysicalIdentity, ShortKeys
-from gitops_ctl.core.jsonvalue import JsonObject
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 LegacyLabel = Annotated[str, Field(max_length=63)]
-
-DEFAULT_NETCONF_PORT: Final = 830
-DEFAULT_GNOI_TLS_PORT: Final = 9339
-DEFAULT_GNOI_PLAIN_PORT: Final = 50052
 
 
 class SecretName(OpenPart):
@@ -186,12 +181,3 @@ class CiscoDevice(Part):
     )
     def _names_a_node(self) -> bool:
         return len(self.spec.node_name or self.metadata.name) <= 63
-
-
-def parse_device(tree: JsonObject) -> CiscoDevice:
-    """The CiscoDevice that `tree` holds.
-
-    Raises:
-        Refused: wrong fields; the message names each by its path.
-    """
-    return parse(CiscoDevice, tree)

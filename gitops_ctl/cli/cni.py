@@ -15,13 +15,13 @@ import click
 from gitops_ctl.api.names import ANNOTATION_CONFIRM_SWITCH
 from gitops_ctl.cli.checkoutfiles import files_below, require_checkout
 from gitops_ctl.cli.output import Format, Result, Table, clean, output_option, write_result
-from gitops_ctl.cli.preparing import CHANGED, SAME, Place, annotation_edits, replace_file, show_change
+from gitops_ctl.cli.preparing import CHANGED, SAME, Place, annotation_edits, places_in, replace_file, show_change
 from gitops_ctl.cni.announcement import announcement
 from gitops_ctl.cni.values import Locator, ValuesPlan, ValuesRefused, Wanted, plan_values
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
-from gitops_ctl.documents.splice import ABSENT, Absent, Edit, SpliceRefused, documents_in, splice
+from gitops_ctl.documents.splice import ABSENT, Absent, Edit, SpliceRefused, splice
 from gitops_ctl.documents.worktree import repository_root, scan
 
 Mode = Literal["enabled", "replaced"]
@@ -155,15 +155,7 @@ def _machines(root: Path, cluster: Place) -> list[str]:
 def _declared(root: Path, kind: str) -> Iterator[Place]:
     for entry in scan(root):
         if stat.S_ISREG(entry.mode) and kind.encode() in (data := (root / entry.path).read_bytes()):
-            yield from (place for place in _documents(root / entry.path, data) if text_at(place.tree, "kind") == kind)
-
-
-def _documents(file: Path, data: bytes) -> list[Place]:
-    try:
-        trees = documents_in(data)
-    except SpliceRefused:
-        return []
-    return [Place(file, data, index, tree) for index, tree in enumerate(trees) if isinstance(tree, dict)]
+            yield from (place for place in places_in(root / entry.path, data) if text_at(place.tree, "kind") == kind)
 
 
 def _with_candidates(refused: ValuesRefused) -> ValuesRefused:

@@ -23,11 +23,11 @@ from gitops_ctl.core.conditions import condition_of
 from gitops_ctl.core.errors import GitopsError, NotFound, Refused
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, JsonValue, int_at, object_at, objects_at, text_at
-from gitops_ctl.documents.index import DocumentCache, DocumentSet, load_set
-from gitops_ctl.documents.loader import Document
+from gitops_ctl.documents.index import DocumentCache, load_set
 from gitops_ctl.kube.mapper import Mapper
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.trust.chain import VerdictCache
+from gitops_ctl.trust.declared import declared
 from gitops_ctl.trust.introduced import provenance_of
 from gitops_ctl.trust.report import to_json
 from gitops_ctl.trust.survey import survey
@@ -223,12 +223,6 @@ def _history(checkout: Checkout, *, wanted: ObjectId, facts: JsonObject, policy_
     one = checkout.request(RangeText(f"{parent}..{touched}"), policy_path=policy_path, now=SystemClock().wall())
     report = next((report for report in survey(store, request=one, cache=cache) if report.commit == touched), None)
     return place | ({"commit": to_json(report)} if report is not None else {"commit": {"commit": touched}})
-
-
-def declared(found: DocumentSet, wanted: ObjectId, *, target: str) -> Document | None:
-    """The document of an object: it may leave out the namespace that the Sync gives it."""
-    bare = ObjectId(wanted.group, wanted.kind, "", wanted.name)
-    return found.by_id.get(wanted) or (found.by_id.get(bare) if wanted.namespace == target else None)
 
 
 def _commit_rows(commit: JsonObject) -> list[tuple[str, object]]:

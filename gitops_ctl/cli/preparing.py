@@ -17,7 +17,7 @@ from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import GroupVersionKind, ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
 from gitops_ctl.documents.pointer import pointer_of
-from gitops_ctl.documents.splice import ABSENT, Edit, documents_in, splice, value_in
+from gitops_ctl.documents.splice import ABSENT, Edit, SpliceRefused, documents_in, splice, value_in
 
 SAME, CHANGED = 0, 2
 
@@ -74,6 +74,14 @@ def _documents(file: Path, text: bytes) -> Iterator[Place]:
     for index, tree in enumerate(documents_in(text)):
         if isinstance(tree, dict):
             yield Place(file, text, index, tree)
+
+
+def places_in(file: Path, text: bytes) -> list[Place]:
+    """The documents of one of many files that are looked through; none when it cannot be read, which `check` tells."""
+    try:
+        return list(_documents(file, text))
+    except SpliceRefused:
+        return []
 
 
 def plain_file(file: Path) -> bytes:

@@ -15,7 +15,7 @@ import click
 from gitops_ctl.cli.checkoutfiles import require_checkout
 from gitops_ctl.cli.connection import Target, cluster_options, connected, run_async
 from gitops_ctl.cli.consent import agree, blob_id
-from gitops_ctl.cli.preparing import CHANGED, SAME, Place, replace_file, say_what_to_sign, show_change
+from gitops_ctl.cli.preparing import CHANGED, SAME, Place, places_in, replace_file, say_what_to_sign, show_change
 from gitops_ctl.cli.rolloutblocks import (
     ACTIVATION,
     CONTROL,
@@ -35,7 +35,7 @@ from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, int_at, object_at, 
 from gitops_ctl.core.moment import from_rfc3339
 from gitops_ctl.documents.holds import HoldQuestion, hold_of
 from gitops_ctl.documents.rules import CONSENT_FOLDER
-from gitops_ctl.documents.splice import ABSENT, Edit, SpliceRefused, documents_in, splice
+from gitops_ctl.documents.splice import ABSENT, Edit, documents_in, splice
 from gitops_ctl.documents.worktree import repository_root, scan
 from gitops_ctl.fleet.leaf import leaf_of
 from gitops_ctl.fleet.names import CAMPAIGN_UID, OPERATIONS_GROUP, ROLLOUT_KIND
@@ -263,7 +263,7 @@ def _require_accepted(place: Place, live: LiveRollout, changed: bytes) -> None:
 def _is_agreed(root: Path, path: str, blob: str) -> bool:
     for file in sorted((root / CONSENT_FOLDER).glob("*.yaml")):
         data = file.read_bytes() if file.is_file() and not file.is_symlink() else b""
-        for place in _documents(file, data):
+        for place in places_in(file, data):
             if (text_at(place.tree, "verb"), text_at(place.tree, "path"), text_at(place.tree, "blob")) == (
                 "recover",
                 path,
@@ -316,12 +316,4 @@ def _rollouts(root: Path) -> Iterator[Place]:
         file = root / entry.path
         if stat.S_ISREG(entry.mode) and ROLLOUT_KIND.encode() in (data := file.read_bytes()):
             shown = file.relative_to(here) if here in file.parents else file
-            yield from (place for place in _documents(shown, data) if text_at(place.tree, "kind") == ROLLOUT_KIND)
-
-
-def _documents(file: Path, data: bytes) -> list[Place]:
-    try:
-        trees = documents_in(data)
-    except SpliceRefused:
-        return []
-    return [Place(file, data, index, tree) for index, tree in enumerate(trees) if isinstance(tree, dict)]
+            yield from (place for place in places_in(shown, data) if text_at(place.tree, "kind") == ROLLOUT_KIND)

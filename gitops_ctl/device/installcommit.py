@@ -15,7 +15,8 @@ from gitops_ctl.core.errors import ReplyLost, Unavailable
 from gitops_ctl.device.netconf import AnswerUnusable, NetconfRefused, NetconfSession
 from gitops_ctl.device.operational import InstallState, Seen
 from gitops_ctl.device.operationalxml import MODELS
-from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown, matches_target
+from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown
+from gitops_ctl.fleet.receipt import matches_target
 
 _NAMESPACE: Final = f"{MODELS}install-rpc"
 COMMIT_S: Final = 120.0

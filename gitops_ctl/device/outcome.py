@@ -52,8 +52,3 @@ class Unknown:
 
 
 Outcome: TypeAlias = Accepted | Refused | Unknown
-
-
-def matches_target(found: str, wanted: str) -> bool:
-    """Whether a version that a device names is the wanted one: the same, or longer by further parts (rollouts.md, section 13.3)."""
-    return bool(wanted) and (found == wanted or found.startswith(f"{wanted}."))

@@ -180,6 +180,12 @@ def network_problem(
     return next((reason for check in checks for reason in check), "")
 
 
+def accepted_problem(device: Device, *, rules: Rules, now: datetime, freshness_s: int) -> str:
+    """What `network_problem` says of the sample that the manager accepted for a device."""
+    accepted = device.health.accepted if device.health is not None else None
+    return network_problem(accepted, rules=rules, expected=Expected.of(device), now=now, freshness_s=freshness_s)
+
+
 def _provenance_reasons(sample: Sample, expected: Expected, now: datetime) -> Iterator[str]:
     """Rows 2 to 8: who collected it, when, and from what."""
     if not expected.device_identity_hash or not sample.device_identity_hash:

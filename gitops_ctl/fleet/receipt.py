@@ -77,8 +77,8 @@ def trust_identity_hash(*, credential: str, tls: str, provisioning: str) -> str:
     return sha256_of({"credential": credential, "tls": tls, "provisioning": provisioning})
 
 
-def is_version(found: str, wanted: str) -> bool:
-    """Whether a version that a device names is the wanted one: the same text, or longer by further parts."""
+def matches_target(found: str, wanted: str) -> bool:
+    """Whether a version that a device names is the wanted one: the same, or longer by further parts (rollouts.md, section 13.3)."""
     return bool(wanted) and (found == wanted or found.startswith(f"{wanted}."))
 
 
@@ -102,9 +102,9 @@ def _problems(receipt: JsonObject, managed: bool) -> Iterator[str]:
         yield "the receipt was changed: its hash is that of another one"
     yield from _time_problems(moment_at(receipt, "installStartedAt"), moment_at(receipt, "preparedAt"))
     target, validated = text_at(receipt, "targetVersion"), text_at(receipt, "validatedVersion")
-    if not is_version(validated, target):
+    if not matches_target(validated, target):
         yield f"{validated or 'nothing'} was validated, the target is {target}"
-    if is_version(text_at(receipt, "runningVersion"), target):
+    if matches_target(text_at(receipt, "runningVersion"), target):
         yield f"the device runs {target} already"
     yield from _supervisor_problems(receipt)
     if managed:

@@ -15,12 +15,12 @@ from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.encoding import ordered, sha256_of
 from gitops_ctl.fleet.leaf import Leaf
-from gitops_ctl.fleet.receipt import is_version, receipt_problem, source_identity_hash
+from gitops_ctl.fleet.receipt import matches_target, receipt_problem, source_identity_hash
 from gitops_ctl.fleet.trees import moment_at
 from gitops_ctl.rollout.authority import NOT_FROM_GIT, Block
 from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.leafplan import Activation
-from gitops_ctl.rollout.targets import Target
+from gitops_ctl.rollout.targets import Target, image_source
 
 PREPARE_ONLY: Final = "PrepareOnly"
 INVALID: Final = "ActivationAuthorizationInvalid"
@@ -149,20 +149,14 @@ def _receipt_problem(state: CampaignState, target: Target, reference: JsonObject
         "policyUID": state.frozen.uid,
         "targetVersion": state.plan.target_version,
         "sourceDigest": f"sha256:{target.source.sha256}",
-        "sourceIdentityHash": source_identity_hash(_image_source(target)),
+        "sourceIdentityHash": source_identity_hash(image_source(target)),
     }
     differing = [name for name, value in wanted.items() if receipt.get(name) != value]
     differing += [name for name in ("upgradeUID", "receiptHash") if reference.get(name) != receipt.get(name)]
     if differing:
         return f"its receipt is another one: {', '.join(dict.fromkeys(differing))}"
     validated = text_at(receipt, "validatedVersion")
-    return "" if is_version(validated, state.plan.target_version) else f"{validated} is prepared on it"
-
-
-def _image_source(target: Target) -> JsonObject:
-    """`spec.imageSource` of the leaf that prepared the target."""
-    tree: dict[str, JsonValue] = {"url": target.source.url, "sha256": target.source.sha256}
-    return tree | ({"urlSecretRef": {"name": target.source.secret_name}} if target.source.secret_name else {})
+    return "" if matches_target(validated, state.plan.target_version) else f"{validated} is prepared on it"
 
 
 def _activations(state: CampaignState, approval: JsonObject, prepared: Mapping[str, Leaf]) -> Mapping[str, Activation]:

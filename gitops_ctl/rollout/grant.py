@@ -11,7 +11,7 @@ from datetime import datetime
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet.device import Device, device_of
-from gitops_ctl.fleet.evidence import Expected, Rules, authority_of, is_authority_current, network_problem
+from gitops_ctl.fleet.evidence import Rules, accepted_problem, authority_of, is_authority_current
 from gitops_ctl.fleet.leaf import Leaf, NetworkAuthority, leaf_of
 from gitops_ctl.fleet.ledger import Ledger
 from gitops_ctl.rollout.campaignstate import CampaignState
@@ -75,13 +75,7 @@ def authority_for(device: Device, campaign: CampaignState, now: datetime) -> Net
     if not campaign.plan.network_is_on or campaign.plan.network is None:
         return None
     accepted = device.health.accepted if device.health is not None else None
-    reason = network_problem(
-        accepted,
-        rules=Rules.of(campaign.plan.network),
-        expected=Expected.of(device),
-        now=now,
-        freshness_s=campaign.freshness_s,
-    )
+    reason = accepted_problem(device, rules=Rules.of(campaign.plan.network), now=now, freshness_s=campaign.freshness_s)
     if reason or accepted is None:
         return Refusal(Reason.EVIDENCE_INVALID, f"the network evidence of {device.name} fails: {reason}", check=reason)
     found = authority_of(accepted, freshness_s=campaign.freshness_s)

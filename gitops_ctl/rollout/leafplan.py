@@ -18,7 +18,7 @@ from gitops_ctl.fleet.node import NodeSeen
 from gitops_ctl.rollout.campaignstate import CampaignState, Control
 from gitops_ctl.rollout.ledger_transitions import Acquisition
 from gitops_ctl.rollout.refusal import Reason, Refusal
-from gitops_ctl.rollout.targets import Target
+from gitops_ctl.rollout.targets import Target, image_source
 
 API_VERSION: Final = f"{names.OPERATIONS_GROUP}/v1alpha1"
 CONTROL_REASON: Final = "CampaignControl"
@@ -148,7 +148,7 @@ class LeafPlan:
         plan, target, activation = self.campaign.plan, self.target, self.activation
         tree: dict[str, JsonValue] = {
             "deviceRef": {"name": target.device_name},
-            "imageSource": {"preinstalled": {}} if activation is not None else _image(target),
+            "imageSource": {"preinstalled": {}} if activation is not None else image_source(target),
             "targetVersion": plan.target_version,
             "strategy": plan.strategy if activation is None else "Reload",
             "rollbackOnFailure": bool_at(plan.tree, "rollbackOnFailure", default=True),
@@ -267,11 +267,6 @@ def authority_tree(authority: NetworkAuthority) -> dict[str, JsonValue]:
         to_rfc3339(authority.not_after),
     )
     return dict(zip(NETWORK_MEMBERS, values, strict=True))
-
-
-def _image(target: Target) -> JsonObject:
-    tree: dict[str, JsonValue] = {"url": target.source.url, "sha256": target.source.sha256}
-    return tree | ({"urlSecretRef": {"name": target.source.secret_name}} if target.source.secret_name else {})
 
 
 def account_of(namespace: str, service_account: str) -> str:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet.device import Device, device_of
-from gitops_ctl.fleet.evidence import Expected, Rules, network_problem, sample_of
+from gitops_ctl.fleet.evidence import Rules, accepted_problem, sample_of
 from gitops_ctl.fleet.health import HealthProblem, Standing, standing_of
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.fleet.ledger import Ledger, Reservation
@@ -135,13 +135,7 @@ def _network(device: Device, now: datetime, completed: datetime, campaign: Campa
     if not campaign.plan.network_is_on or campaign.plan.network is None:
         return
     accepted = device.health.accepted if device.health is not None else None
-    reason = network_problem(
-        accepted,
-        rules=Rules.of(campaign.plan.network),
-        expected=Expected.of(device),
-        now=now,
-        freshness_s=campaign.freshness_s,
-    )
+    reason = accepted_problem(device, rules=Rules.of(campaign.plan.network), now=now, freshness_s=campaign.freshness_s)
     if reason or accepted is None:
         yield f"its network evidence fails: {reason}"
         return

@@ -13,7 +13,7 @@ from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, int_at, list_at, object_at, objects_at, text_at
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.device import JOURNAL_READY, Device
-from gitops_ctl.fleet.evidence import Expected, Rules, network_problem
+from gitops_ctl.fleet.evidence import Rules, accepted_problem
 from gitops_ctl.fleet.health import HealthProblem, effective_health_time
 from gitops_ctl.fleet.identity import canonical_identity, child_name, observed_identity, reservation_id
 from gitops_ctl.fleet.node import NodeSeen
@@ -85,6 +85,12 @@ class Target:
         }
         tree |= {name: value for name, value in optional.items() if value}
         return tree | {"wave": self.wave, "childName": self.child_name}
+
+
+def image_source(target: Target) -> JsonObject:
+    """`spec.imageSource` of the leaf that installs or prepares it."""
+    tree: dict[str, JsonValue] = {"url": target.source.url, "sha256": target.source.sha256}
+    return tree | ({"urlSecretRef": {"name": target.source.secret_name}} if target.source.secret_name else {})
 
 
 def target_from(tree: JsonObject) -> Target:
@@ -332,12 +338,6 @@ def _identity_problems(device: Device, node: NodeSeen) -> Iterator[Problem]:
 
 
 def _network_problems(device: Device, campaign: Campaign, rules: JsonObject) -> Iterator[Problem]:
-    found = network_problem(
-        device.health.accepted if device.health is not None else None,
-        rules=Rules.of(rules),
-        expected=Expected.of(device),
-        now=campaign.now,
-        freshness_s=campaign.freshness_s,
-    )
+    found = accepted_problem(device, rules=Rules.of(rules), now=campaign.now, freshness_s=campaign.freshness_s)
     if found:
         yield Problem(Reason.NETWORK_GATE, "its network evidence does not pass the plan's gate", check=found)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gitops_ctl.fleet.forms import is_subdomain
 from gitops_ctl.scheduling.names import (
     ACCELERATABLE,
     ACCELERATOR,
@@ -15,7 +16,6 @@ from gitops_ctl.scheduling.names import (
     MANAGED,
     OS,
     PROFILE,
-    is_subdomain,
 )
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.selectors import Labels

@@ -6,6 +6,8 @@ The texts here are stored in clusters: none may change.
 import re
 from typing import Final
 
+from gitops_ctl.fleet.forms import is_subdomain
+
 WORKER_GROUP: Final = "worker.gpustack.ai"
 WORKER_API_VERSION: Final = f"{WORKER_GROUP}/v1alpha1"
 SOURCE_KIND: Final = "TopologySource"
@@ -41,8 +43,6 @@ _PRIME: Final = 0x100000001B3
 _MASK: Final = 2**64 - 1
 
 # `fullmatch` and explicit classes: `$` would take a newline at the end, `\w` letters of every script.
-_DOMAIN_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = re.compile(rf"{_DOMAIN_LABEL}(?:\.{_DOMAIN_LABEL})*")
 _LABEL_TEXT: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
@@ -52,11 +52,6 @@ def fnv64(*parts: str) -> str:
     for byte in "\0".join(parts).encode():
         value = ((value ^ byte) * _PRIME) & _MASK
     return f"{value:016x}"
-
-
-def is_subdomain(text: str) -> bool:
-    """Whether `text` is a DNS-1123 subdomain of at most 253 characters."""
-    return len(text) <= 253 and _SUBDOMAIN.fullmatch(text) is not None
 
 
 def is_label_key(text: str) -> bool:

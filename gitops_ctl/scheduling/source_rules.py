@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
+from gitops_ctl.fleet.forms import is_subdomain
 from gitops_ctl.scheduling.goduration import nanoseconds
 from gitops_ctl.scheduling.names import (
     HOSTNAME,
@@ -16,7 +17,6 @@ from gitops_ctl.scheduling.names import (
     TOPOLOGY,
     is_blank,
     is_label_key,
-    is_subdomain,
     within,
 )
 from gitops_ctl.scheduling.options import Options

@@ -16,7 +16,8 @@ from gitops_ctl.device.gnoianswers import GnoiNotProvisioned, GnoiUnsupported
 from gitops_ctl.device.gnoitarget import GnoiTarget
 from gitops_ctl.device.installstream import Progress
 from gitops_ctl.device.login import Login
-from gitops_ctl.device.outcome import Accepted, Outcome, Refused, matches_target
+from gitops_ctl.device.outcome import Accepted, Outcome, Refused
+from gitops_ctl.fleet.receipt import matches_target
 from gitops_ctl.local.ports import pick_ports
 from tests.support.gnoi_fixtures import pki
 from tests.support.gnoi_images import FileContent, order_of, terms

@@ -9,7 +9,8 @@ from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.device.channel import GnoiUnavailable
 from gitops_ctl.device.gnoi import gnoi_session
 from gitops_ctl.device.gnoianswers import GnoiUnsupported
-from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown, matches_target
+from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown
+from gitops_ctl.fleet.receipt import matches_target
 from tests.support.gnoi_fixtures import pki
 from tests.support.gnoi_images import FileContent, order_of, terms
 from tests.support.gnoi_peer import NEW, OLD, Switch, a_switch, until

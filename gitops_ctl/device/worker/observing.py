@@ -11,11 +11,11 @@ from typing import Final, TypeAlias
 from gitops_ctl.core.jsonvalue import int_at, object_at, text_at
 from gitops_ctl.device.installcommit import CommitNeed, commit_need
 from gitops_ctl.device.operational import inventory_state
-from gitops_ctl.device.outcome import matches_target
 from gitops_ctl.device.worker.deadlines import activation_deadline, install_deadline, is_over, rollback_deadline
 from gitops_ctl.device.worker.decision import NO_REBOOT
 from gitops_ctl.device.worker.looking import Look
 from gitops_ctl.fleet.leaf import Leaf
+from gitops_ctl.fleet.receipt import matches_target
 
 REACHABLE: Final = "DeviceReachable"
 """Condition of a leaf; False from the moment at which the device was seen away after an activation."""

@@ -8,7 +8,6 @@ from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, int_at, ob
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.device.gnoi import Verified
 from gitops_ctl.device.operational import InstallState, inventory_state
-from gitops_ctl.device.outcome import matches_target
 from gitops_ctl.device.worker import leafstatus
 from gitops_ctl.device.worker.deadlines import install_deadline, is_over
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
@@ -18,6 +17,7 @@ from gitops_ctl.fleet.receipt import (
     CONTENT_BINDING,
     PREPARE_PROTOCOL,
     PREPARING_STAGES,
+    matches_target,
     receipt_hash,
     source_identity_hash,
     trust_identity_hash,

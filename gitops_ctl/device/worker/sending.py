@@ -13,7 +13,7 @@ from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
 from gitops_ctl.device.gnoi import SoftwareSession
 from gitops_ctl.device.installcommit import send_commit
 from gitops_ctl.device.installstream import InstallOrder, InstallTerms
-from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown, matches_target
+from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown
 from gitops_ctl.device.spool import Image
 from gitops_ctl.device.worker import leafstatus
 from gitops_ctl.device.worker.claims import claim, claim_commit, denial
@@ -26,6 +26,7 @@ from gitops_ctl.device.worker.progress import ProgressTeller
 from gitops_ctl.device.worker.settling import give_up
 from gitops_ctl.device.worker.starting import pacer_of, wanted_image
 from gitops_ctl.fleet.leaf import Leaf
+from gitops_ctl.fleet.receipt import matches_target
 
 INSTALLS: Final = {"PrimaryInstall": "primarySupervisorInstalled", "StandbyInstall": "standbySupervisorInstalled"}
 

@@ -11,7 +11,6 @@ from gitops_ctl.core.jsonvalue import JsonValue, object_at, text_at
 from gitops_ctl.device.gnoi import StandbyState, Verified
 from gitops_ctl.device.gnoianswers import GnoiNotProvisioned, GnoiUnsupported
 from gitops_ctl.device.operational import inventory_state
-from gitops_ctl.device.outcome import matches_target
 from gitops_ctl.device.pacing import Pacer
 from gitops_ctl.device.preflightchecks import Check
 from gitops_ctl.device.spool import SpoolFull, Wanted
@@ -21,6 +20,7 @@ from gitops_ctl.device.worker.leafwork import AGAIN, Work
 from gitops_ctl.device.worker.looking import Look, device_checks
 from gitops_ctl.device.worker.preinstalled import prepared_leaf, prepared_problem
 from gitops_ctl.fleet.leaf import Leaf
+from gitops_ctl.fleet.receipt import matches_target
 
 _NO_STRATEGY: Final = ("ISSU",)
 

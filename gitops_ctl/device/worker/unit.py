@@ -37,7 +37,7 @@ class DeviceUnit:
         self._duties = tuple(
             Duty(name, turn, clock=equipment.clock, retry_s=retry_s, told=str(place.key)) for name, turn in turns
         )
-        place.loaded = self._loaded
+        place.loaded = self.campaigns_changed
         self._wanted = ""
 
     @property
@@ -78,7 +78,3 @@ class DeviceUnit:
     def journal_changed(self) -> None:
         """A claim of the device was recorded."""
         self._duties[0].ask()
-
-    def _loaded(self) -> None:
-        for duty in self._duties[1:]:
-            duty.ask()

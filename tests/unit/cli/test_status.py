@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitops_ctl.cli import main
-from gitops_ctl.cli.explain import Owner, _state, declared, last_apply, owner_of
+from gitops_ctl.cli.explain import Owner, _state, last_apply, owner_of
 from gitops_ctl.cli.kinds import GIT_SOURCE, SYNC, parse_named
 from gitops_ctl.cli.output import Format
 from gitops_ctl.cli.status import _write, summary_of
@@ -15,6 +15,7 @@ from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.trust.declared import declared
 from tests.support.sync import documents
 
 READY: JsonObject = {
