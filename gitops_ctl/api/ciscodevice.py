@@ -7,7 +7,7 @@ of nothing that is decided.
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from gitops_ctl.api.ciscodevice_status import DeviceStatus
 from gitops_ctl.api.fields import ObjectMeta
@@ -18,6 +18,14 @@ from gitops_ctl.api.rolloutfields import NameText, NodeName, OpenPart, Part, Phy
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 LegacyLabel = Annotated[str, Field(max_length=63)]
+
+
+def _not_a_number(value: object) -> object:
+    """A literal compares with `==`, and for Python 1 equals true; for the API server it does not."""
+    return str(value) if type(value) in (int, float) else value
+
+
+AlwaysTrue = Annotated[Literal[True], BeforeValidator(_not_a_number)]
 
 
 class SecretName(OpenPart):
@@ -52,7 +60,7 @@ class CertificateProvisioning(OpenPart):
 
     certificate_id: Annotated[str, Field(min_length=1, max_length=64)]
     secret_ref: SecretName
-    replace_target_ca_bundle: Annotated[Literal[True], Field(alias="replaceTargetCABundle")]
+    replace_target_ca_bundle: Annotated[AlwaysTrue, Field(alias="replaceTargetCABundle")]
 
 
 class Gnoi(OpenPart):

@@ -23,6 +23,7 @@ from gitops_ctl.talos.talosconfig import TalosConfig
 
 DEFAULT_PORT = 50000
 _CONNECT_S = 10.0
+_FIRST_WORD_S = 2.0
 _CHUNK = 64 * 1024
 
 
@@ -130,10 +131,19 @@ class Tunnel:
             )
             near.close()
             return
-        pumps = [asyncio.create_task(_pump(reader, near)), asyncio.create_task(_pump(far, writer))]
+        heard = asyncio.Event()
+        answered = asyncio.create_task(_pump(far, writer, heard))
+        pumps = [answered]
         try:
+            # TLS 1.3: the client's certificate is judged after the handshake has ended for the client.  Whoever speaks into a
+            # connection that is refused gets a reset, which may overtake the alert that says why.  An HTTP/2 server speaks first.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FIRST_WORD_S):
+                    await heard.wait()
+            if not answered.done():
+                pumps.append(asyncio.create_task(_pump(reader, near)))
             done, _ = await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-            self._note_end(done, answered=pumps[1])
+            self._note_end(done, answered=answered)
         finally:
             for pump in pumps:
                 pump.cancel()
@@ -148,7 +158,6 @@ class Tunnel:
         if error is not None:
             self.failure = _failure(error, sent=True)
         elif answered.result() == 0:
-            # TLS 1.3: the client's certificate is judged after the handshake has ended for the client.
             self.failure = Failure(
                 "tls", "the machine closed the connection when it saw the client certificate", sent=False
             )
@@ -179,14 +188,20 @@ class Tunnel:
         return context
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
-    """Carry bytes one way until the end; gives how many there were."""
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: asyncio.Event | None = None) -> int:
+    """Carry bytes one way until the end; gives how many there were.  `heard` is set at the first of them and at the end."""
     carried = 0
-    while chunk := await reader.read(_CHUNK):
-        carried += len(chunk)
-        writer.write(chunk)
-        with suppress(ConnectionError):
-            await writer.drain()
+    try:
+        while chunk := await reader.read(_CHUNK):
+            carried += len(chunk)
+            writer.write(chunk)
+            if heard is not None:
+                heard.set()
+            with suppress(ConnectionError):
+                await writer.drain()
+    finally:
+        if heard is not None:
+            heard.set()
     return carried
 
 

@@ -96,6 +96,35 @@ class Site:
             if "subjects" in own:
                 own["subjects"] = [user]
             await self.admin.create(f"{RBAC}{scope}/{own['kind'].lower()}s", own)
+            if "roleRef" in own:
+                await self._until_bound(own)
+
+    async def _until_bound(self, binding: Any) -> None:
+        """The authoriser learns of a role a moment after it was stored; rooms that ask earlier would see 403."""
+        namespace = binding["metadata"].get("namespace", "")
+        scope = f"/namespaces/{namespace}" if binding["roleRef"]["kind"] == "Role" else ""
+        role: Any = await self.admin.get(
+            f"{RBAC}{scope}/{binding['roleRef']['kind'].lower()}s/{binding['roleRef']['name']}"
+        )
+        for rule in role["rules"]:
+            asked = {
+                "namespace": namespace,
+                "verb": rule["verbs"][0],
+                "group": rule["apiGroups"][0],
+                "resource": rule["resources"][0].partition("/")[0],
+                "subresource": rule["resources"][0].partition("/")[2],
+                "name": rule.get("resourceNames", [""])[0],
+            }
+            await until(lambda asked=asked: self._may(asked), what=f"the authoriser knows of {asked}")
+
+    async def _may(self, asked: Any) -> bool:
+        review: Any = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": self.name, "resourceAttributes": asked},
+        }
+        answer: Any = await self.admin.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer["status"]["allowed"])
 
     async def prepare(self) -> None:
         """The policy, a Secret and the device."""

@@ -81,7 +81,10 @@ async def _until_admitted(admin: KubeClient, name: str) -> Any:
         tree: Any = await admin.get(f"{WORKLOADS}/{name}")
         return tree if condition(tree, "Admitted") == "True" and condition(tree, "Evicted") != "True" else None
 
-    return await until(admitted, what=f"{name} is admitted", timeout_s=60)
+    try:
+        return await until(admitted, what=f"{name} is admitted", timeout_s=120)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {await admin.get(f'{WORKLOADS}/{name}')}; {await _queue(admin)}") from None
 
 
 def _placed(tree: Any) -> tuple[str, dict[str, int]]:

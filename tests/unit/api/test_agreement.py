@@ -191,6 +191,14 @@ def test_the_model_and_the_definition_say_the_same(kind: str, data: st.DataObjec
     assert model_accepts(kind, tree) == definition_accepts(kind, tree)
 
 
+@pytest.mark.parametrize("value", [1, 1.0, 0, "true", False])
+def test_only_true_is_true(value: Any) -> None:
+    tree = copy.deepcopy(FULL["CiscoDevice"])
+    tree["spec"]["gnoi"]["certificateProvisioning"]["replaceTargetCABundle"] = value
+    assert not model_accepts("CiscoDevice", tree)
+    assert not definition_accepts("CiscoDevice", tree)
+
+
 @pytest.mark.parametrize("kind", FULL)
 def test_a_full_object_is_accepted_by_both(kind: str):
     assert model_accepts(kind, FULL[kind])
