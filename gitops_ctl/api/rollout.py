@@ -266,7 +266,7 @@ class IOSXESoftwareRollout(RolloutDocument):
         return block is None or (self._is_published(block.plan_hash) and self.status.phase == "Cancelled")
 
     @rule(
-        "!has(self.spec.recovery) || (has(self.status) && has(self.status.targets))",
+        "!has(self.spec.recovery) || (has(self.status) && has(self.status.targets) && size(self.status.targets) > 0)",
         message="recovery needs a campaign that has targets",
     )
     def _recovers_what_was_planned(self) -> bool:

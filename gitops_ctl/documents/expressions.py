@@ -59,6 +59,8 @@ class Expression:
 
     def _evaluate(self, binding: Mapping[str, JsonValue]) -> cel.Value:
         data = {name: binding.get(name) for name in self.variables}
+        if _has_null_character(data):
+            raise EvaluationError("the value has a text with the character U+0000, which the engine would cut off")
         try:
             result = self.compiled.eval(data=data)
         except (RuntimeError, ValueError, TypeError, OverflowError) as error:
@@ -115,6 +117,14 @@ def _environment(variables: frozenset[str]) -> cel.Env:
         variables=dict.fromkeys(variables, cel.Type.DYN),
         extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional(), ext_math.ExtMath()],
     )
+
+
+def _has_null_character(value: object) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any("\0" in key or _has_null_character(member) for key, member in value.items())
+    return isinstance(value, (list, tuple)) and any(map(_has_null_character, value))
 
 
 def _first_line(text: str) -> str:

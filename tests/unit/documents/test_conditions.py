@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from gitops_ctl.core.jsonvalue import JsonValue
 from gitops_ctl.documents.conditions import ConditionGuard
-from gitops_ctl.documents.expressions import EvaluationError
+from gitops_ctl.documents.expressions import EvaluationError, compile_condition
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,14 @@ def test_the_first_condition_that_is_true_is_named(guard: ConditionGuard) -> Non
 def test_a_condition_that_fails_is_no_answer(guard: ConditionGuard) -> None:
     with pytest.raises(EvaluationError):
         guard.first_true(["object.missing == 1"], {"object": {}})
+
+
+@pytest.mark.parametrize("value", ["prod\0", {"deep": ["\0"]}, {"k\0": 1}], ids=["text", "deep", "key"])
+def test_a_null_character_is_no_end_of_a_text(value: JsonValue) -> None:
+    """The engine would cut the text there, and judge another value than the API server stores."""
+    expression = compile_condition("object.x == 'prod'", variables={"object"})
+    with pytest.raises(EvaluationError, match=r"U\+0000"):
+        expression.is_true({"object": {"x": value}})
 
 
 @pytest.mark.parametrize(
