@@ -7,6 +7,7 @@ the edges only).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
@@ -14,6 +15,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
+from gitops_ctl.api.docstrings import member_texts
 from gitops_ctl.api.patterns import MEANING
 from gitops_ctl.core.canonical import canonical_json
 from gitops_ctl.core.codes import ErrorCode
@@ -85,7 +87,8 @@ class Model(BaseModel):
         frozen=True,
         strict=True,
         extra="ignore",
-        use_attribute_docstrings=True,
+        # A process builds the validators that it uses, when it uses them.
+        defer_build=True,
     )
     cel_rules: ClassVar[tuple[Rule, ...]] = ()
     cel_transitions: ClassVar[tuple[Transition, ...]] = ()
@@ -93,7 +96,8 @@ class Model(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         super().__pydantic_init_subclass__(**kwargs)
-        own = (getattr(member, RULES_KEY, None) for member in vars(cls).values())
+        # Only functions are asked: a question to what stands for the validator until it is built would build it.
+        own = (getattr(member, RULES_KEY, None) for member in vars(cls).values() if isinstance(member, FunctionType))
         cls.cel_rules = (*cls.cel_rules, *(found for found in own if isinstance(found, Rule)))
 
     @model_validator(mode="after")
@@ -106,10 +110,21 @@ class Model(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler.resolve_ref_schema(handler(core))
+        cls._describe(schema.get("properties", {}))
         rules = [item.schema() for item in cls.cel_rules] + [item.schema() for item in cls.cel_transitions]
         if rules:
             schema[RULES_KEY] = rules
         return schema
+
+    @classmethod
+    def _describe(cls, properties: dict[str, JsonSchemaValue]) -> None:
+        texts: dict[str, str] = {}
+        for each in reversed(cls.__mro__):
+            texts |= member_texts(each) if issubclass(each, Model) else {}
+        for name, text in texts.items():
+            field = cls.model_fields.get(name)
+            if field is not None and field.description is None:
+                properties[field.alias or name].setdefault("description", text)
 
     def to_tree(self, *, minimal: bool = False) -> dict[str, JsonValue]:
         """The JSON form, without absent members; `minimal` leaves out what has its default value too."""
