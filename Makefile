@@ -6,8 +6,10 @@ MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
-# In the order of tests/support/whole_run.py, each file on one worker.
-SPREAD := -n 2 --dist loadfile --no-loadscope-reorder
+# In the order of tests/support/whole_run.py, each file on one worker.  Many tests wait for a server: more workers than cores.
+SPREAD := -n 4 --dist loadfile --no-loadscope-reorder
+# Python is started a few thousand times in a run: what it compiled is kept, also where the environment says that nothing is.
+export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@echo 'make demo     the main job on this machine, from signed commits to Ready objects'
@@ -57,7 +59,7 @@ bench: .venv/.synced
 
 soak: .venv/.synced
 	@$(BIN)/python -m tools.peers
-	@$(PYTEST) -m soak --timeout 7200
+	@$(PYTEST) -m 'soak or property' --hypothesis-profile random --timeout 7200
 
 peers: .venv/.synced
 	@$(BIN)/python -m tools.peers

@@ -9,6 +9,7 @@ from tests.support.nfd import nfd
 from tests.support.topology_plane import peer_plane
 from tests.support.whole_run import (
     pytest_collection_modifyitems,
+    pytest_configure_node,
     pytest_runtest_protocol,
     pytest_sessionfinish,
     pytest_xdist_make_scheduler,
@@ -28,11 +29,14 @@ __all__ = [
     "peer_plane",
     "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_configure_node",
     "pytest_runtest_protocol",
     "pytest_sessionfinish",
     "pytest_xdist_make_scheduler",
 ]
 
+# The same examples in each run, so that a change is judged by what it changes; `make soak` draws others each time.
 # How long an example takes says something about the machine, not about the law.
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+settings.register_profile("everyday", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None)
+settings.load_profile("everyday")

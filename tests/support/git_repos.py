@@ -4,12 +4,16 @@
 well-formed or not, for what git itself would not make.
 """
 
+import atexit
 import hashlib
 import os
+import shutil
 import subprocess
+import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -35,9 +39,7 @@ class RepoBuilder:
         self._minutes = 0
         path.mkdir(parents=True, exist_ok=True)
         if not (path / ".git").exists():
-            self.git("init", "--quiet", "--initial-branch=main")
-            for key in ("uploadpack.allowAnySHA1InWant", "uploadpack.allowFilter", "http.receivepack"):
-                self.git("config", key, "true")
+            shutil.copytree(_fresh(), path / ".git")
 
     @property
     def url(self) -> str:
@@ -226,6 +228,24 @@ class RepoBuilder:
     def _date(self, date: datetime | None) -> str:
         self._minutes += 1
         return (date or START + timedelta(minutes=self._minutes)).strftime("%Y-%m-%dT%H:%M:%S+00:00")
+
+
+@cache
+def _fresh() -> Path:
+    """What `git init` makes, with our settings; made once in a process, and copied."""
+    folder = Path(tempfile.mkdtemp(prefix="fresh-repository-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=folder, env=_environment(), check=True, timeout=GIT_TIMEOUT_S)
+
+    git("init", "--quiet", "--initial-branch=main", "--template=")
+    for key in ("uploadpack.allowAnySHA1InWant", "uploadpack.allowFilter", "http.receivepack"):
+        git("config", key, "true")
+    # Nothing here grows old enough to be packed, and to look takes longer than the commit.
+    for key, value in {"gc.auto": "0", "maintenance.auto": "false"}.items():
+        git("config", key, value)
+    return folder / ".git"
 
 
 def write_object(git_dir: Path, kind: str, data: bytes) -> str:

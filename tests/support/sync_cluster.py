@@ -35,6 +35,7 @@ from tests.doubles.apiserver import FakeApiServer
 from tests.support.git_repos import RepoBuilder
 
 DEADLINE_S = 30.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.1
 CRDS = Path(__file__).resolve().parents[2] / "schemas" / "crds"
 SOURCE = "network"
 TIMING = Timing(absent_s=0.2, absent_cap_s=0.4, backoff_s=0.1, confirm_s=0.5)
@@ -43,6 +44,7 @@ TIMING = Timing(absent_s=0.2, absent_cap_s=0.4, backoff_s=0.1, confirm_s=0.5)
 async def until(condition: Callable[[], Any], *, timeout_s: float = DEADLINE_S, what: str = "") -> Any:
     """The first true answer of `condition` (awaited when it has to be); fails after the deadline."""
     last: Any = None
+    pause_s = FIRST_PAUSE_S
     try:
         async with asyncio.timeout(timeout_s):
             while True:
@@ -51,7 +53,9 @@ async def until(condition: Callable[[], Any], *, timeout_s: float = DEADLINE_S, 
                     last = await last
                 if last:
                     return last
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(pause_s)
+                # What takes long is asked for less often: each look may be a request.
+                pause_s = min(LONGEST_PAUSE_S, pause_s * 1.3)
     except TimeoutError:
         raise AssertionError(f"not within {timeout_s:g} s: {what or condition}; last {last!r}") from None
 

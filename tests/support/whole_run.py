@@ -1,10 +1,11 @@
-"""Rules for a whole test run: what needs no real component first, nothing skipped, and a build is waited for outside of test time.
+"""Rules for a whole test run: what takes long first, nothing skipped, and a build is waited for outside of test time.
 
 A file stays on one worker (`--dist loadfile`): what it sets up is set up once, and its fixed names on a shared server are used once.
 Files whose tests take turns on one control plane share a worker, too, so that nobody stands in line while others could run.
 
-The components may still be built while the fast tests run (`make test`).  The first test that needs them waits here, where the time limit
-of a test does not count, and shows what is being built.
+Where the components are built already, the longest files begin first, and the fast tests fill what is left at the end.  Else they are
+built while the fast tests run (`make test`): the first test that needs them waits here, where the time limit of a test does not count,
+and shows what is being built.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import io
 import sys
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,12 +21,14 @@ from xdist.scheduler import LoadFileScheduling
 
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.local.binaries import find_binaries
+from gitops_ctl.local.build import peers_cache
 from gitops_ctl.local.gitea import find_gitea
 from gitops_ctl.local.kueue import find_kueue
 from gitops_ctl.local.kwok import find_kwok
 from gitops_ctl.local.nfd import find_nfd
 from gitops_ctl.local.progress import LineProgress
-from tools.peers.kueue_manager import find_kueue_manager
+from gitops_ctl.local.recipes import CONTROL_PLANE, GITEA, KUEUE, KWOK, NFD
+from tools.peers.kueue_manager import KUEUE_MANAGER, find_kueue_manager
 
 NEEDS_COMPONENTS = ("cluster", "contract", "peers", "e2e")
 TURNS = {
@@ -39,8 +43,27 @@ NOT_BESIDE_EACH_OTHER = {
     "tests/cluster/test_rollout_admission.py tests/cluster/test_rollout_room.py",
 }
 """Files that install rules for Nodes on the shared control plane: such rules know no namespace, and would judge the others' Nodes."""
+LONGEST = (
+    *("tests/cluster/test_switch_executor_with_worker.py", "tests/cluster/test_switch_worker_acts.py"),
+    *(
+        "tests/cluster/test_rbac_process.py",
+        "tests/cluster/test_rbac_manager.py",
+        "tests/peers/test_proposals_gitea.py",
+    ),
+    *("tests/cluster/test_local_up_down.py", "tests/e2e/test_cni_switch.py", "tests/e2e/test_topology_demo.py"),
+    *("tests/peers/test_topology_migration.py", "tests/peers/test_forge_merges_gitea.py"),
+    *("tests/peers/test_topology_webhooks.py", "tests/cluster/test_sync_waiting.py"),
+    *("tests/peers/test_gitea_adapter_reviews.py", "tests/cluster/test_cli_up.py", "tests/peers/test_telling_gitea.py"),
+    *("tests/cluster/test_cli_diff.py", "tests/peers/test_gitea_adapter.py", "tests/cluster/test_cli_commands.py"),
+    *("tests/cluster/test_promise_07_killed_at_every_write.py", "tests/simulation/test_one_fault.py"),
+    *("tests/e2e/test_readme.py", "tests/cluster/test_device_topology.py", "tests/cluster/test_sync_basics.py"),
+    *("tests/peers/test_gitea_adapter_faults.py", "tests/cluster/test_authority_attacks.py"),
+    *("tests/cluster/test_cli_bootstrap.py", "tests/cluster/test_source_faults.py", "tests/peers/test_git_crash.py"),
+)
+"""Files of about a minute and more.  A worker that began one of them at the end would work long after the others are done."""
 _TURN_OF = {file: name for name, files in (TURNS | NOT_BESIDE_EACH_OTHER).items() for file in files.split()}
 _awaited = pytest.StashKey[set[str]]()
+_WARM = "components_are_built"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +134,44 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
     return ByFileOrTurn(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Bring the tests that need no real component to the front, those that need what is built last to the end, each part in its own order.
+@cache
+def are_built() -> bool:
+    """Whether every component is in the cache, made by whichever Go."""
+    recipes = (*CONTROL_PLANE, KWOK, GITEA, NFD, KUEUE, KUEUE_MANAGER)
+    return all(
+        any(
+            all((folder / program).is_file() for program in recipe.programs)
+            for folder in peers_cache().glob(f"{recipe.key()}-*")
+        )
+        for recipe in recipes
+    )
 
-    Among those with components the ones that take turns come first, so that no worker ends long before the others.
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Asked once for all workers: they must come to the same order, also while something is being built."""
+    node.workerinput[_WARM] = are_built()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests in their order.
+
+    With everything built, the files that take longest come first, then what else needs components, then the fast tests.  Else the fast ones
+    come first, and what needs the component that is built last comes at the end.
     """
-    items.sort(key=lambda item: (place(item), not takes_turns(item)))
+    turns = {item: takes_turns(item) for item in items}
+    warm = getattr(config, "workerinput", {_WARM: are_built()})[_WARM]
+    if warm:
+        items.sort(key=lambda item: (_length(item), not turns[item], place(item) == 0))
+    else:
+        items.sort(key=lambda item: (place(item), _length(item), not turns[item]))
+
+
+def _length(item: pytest.Item) -> int:
+    """The place of its file, or of those that it takes turns with, among the longest; one more than there are for all others."""
+    file = item.nodeid.partition("::")[0]
+    together = (TURNS | NOT_BESIDE_EACH_OTHER).get(_TURN_OF.get(file, ""), file).split()
+    return min((LONGEST.index(each) for each in together if each in LONGEST), default=len(LONGEST))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -58,6 +58,7 @@ def test_P14_a_branch_name_comes_from_a_hash_whatever_the_subject_is_called(name
     assert branch != branch_name(ObjectId("g", "Kind", "ns", name), purpose=name + "x")
 
 
+@pytest.mark.property
 @given(st.text(), st.text(), st.text())
 def test_P14_every_text_gives_a_safe_name_and_always_the_same(kind: str, name: str, purpose: str):
     branch = branch_name(ObjectId("g", kind, "ns", name), purpose=purpose)
@@ -103,6 +104,7 @@ def test_a_body_without_our_words_has_no_marker():
     assert read_marker("") is MarkerState.ABSENT
 
 
+@pytest.mark.property
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_peoples_text_around_the_block_stays(before: str, after: str):
     first = with_block("", text="one", marker=MARKER)
@@ -203,6 +205,7 @@ def test_P15_long_texts_are_cut():
     assert len(title_of(texts)) <= MAX_TITLE
 
 
+@pytest.mark.property
 @given(st.text())
 def test_P15_a_code_span_has_one_line_and_is_closed(text: str):
     span = code(text)

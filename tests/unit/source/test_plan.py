@@ -14,11 +14,13 @@ NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 DRAWS = st.floats(0, 1, exclude_max=True)
 
 
+@pytest.mark.property
 @given(st.floats(5, 86_400), DRAWS)
 def test_G20_polls_are_spread_over_a_tenth_of_the_interval(interval_s: float, draw: float) -> None:
     assert 0.9 * interval_s <= next_poll_s(interval_s, draw=draw) <= 1.1 * interval_s
 
 
+@pytest.mark.property
 @given(st.integers(1, 1000), DRAWS)
 def test_G04_a_transient_fault_backs_off_and_is_never_final(failures: int, draw: float) -> None:
     delay_s = retry_s(TransientError("once"), failures=failures, interval_s=60, draw=draw)
