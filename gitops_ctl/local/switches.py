@@ -231,7 +231,10 @@ def _answers(port: int) -> bool:
     return False
 
 
+# SHLVL: bash that sshd starts reads ~/.bashrc unless it looks like an inner shell; what that file runs costs time, and what it
+# prints would stand in the NETCONF session.
 _SSHD: Final = """\
+SetEnv SHLVL=2
 HostKey {host}
 PidFile none
 StrictModes no

@@ -349,10 +349,11 @@ class SshGitServer:
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         config = self.directory / "sshd_config"
+        # SHLVL: bash reads no ~/.bashrc, which may run and print anything.
         config.write_text(
             f"ListenAddress 127.0.0.1:{self.port}\nHostKey {self.host_key.path}\nPidFile none\nStrictModes no\n"
             f"AuthorizedKeysFile {self._authorized}\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-            "UsePAM no\nPermitRootLogin prohibit-password\nLogLevel ERROR\n"
+            "SetEnv SHLVL=2\nUsePAM no\nPermitRootLogin prohibit-password\nLogLevel ERROR\n"
             + (f"ForceCommand {self._command}\n" if self._command else "")
             + self._options
         )

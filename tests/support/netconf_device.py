@@ -71,10 +71,11 @@ class NetconfDevice:
         authorized.write_text(f"{self.user_key.public}\n")
         program = f"{sys.executable} -m tools.peers.iosxe.netconf {self.file.path}"
         config = self._folder / "sshd_config"
+        # SHLVL: bash reads no ~/.bashrc, which may run and print anything.
         config.write_text(
             f"ListenAddress 127.0.0.1:{self.port}\nHostKey {host_key.path}\nPidFile none\nStrictModes no\n"
             f"AuthorizedKeysFile {authorized}\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-            "UsePAM no\nPermitRootLogin prohibit-password\nLogLevel DEBUG1\nMaxStartups 200\n"
+            "SetEnv SHLVL=2\nUsePAM no\nPermitRootLogin prohibit-password\nLogLevel DEBUG1\nMaxStartups 200\n"
             f"Subsystem netconf /usr/bin/env PYTHONPATH={ROOT} {program}\n"
         )
         with self._log.open("ab") as log:
