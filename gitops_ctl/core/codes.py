@@ -379,6 +379,12 @@ class ErrorCode(enum.Enum):
     DEVICE_CREDENTIAL_INVALID = Entry(
         4108, "device-credential-invalid", "DeviceCredentialInvalid", "correct the credential Secret"
     )
+    DEVICE_CHASSIS_DIFFERS = Entry(
+        4109,
+        "device-chassis-differs",
+        "PhysicalIdentityMismatch",
+        "correct spec.address, or declare the new chassis as a new CiscoDevice",
+    )
 
     # 411x: the claim journal of the device worker
     JOURNAL_UNAVAILABLE = Entry(

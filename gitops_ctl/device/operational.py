@@ -5,7 +5,7 @@ a subtree that is not there is a gap too.  Nothing is guessed: who decides asks 
 published Cisco-IOS-XE models.  Sizes are bytes, rates and speeds bits per second.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
@@ -109,6 +109,7 @@ class InstallState:
         timer: the auto-abort timer runs.
         mode: how it booted.
         supervisors: how many places software is installed at.
+        partial: names of versions that not every supervisor lists.
     """
 
     running: str = ""
@@ -118,6 +119,12 @@ class InstallState:
     timer: bool = False
     mode: Mode = Mode.UNKNOWN
     supervisors: int = 0
+    partial: frozenset[str] = frozenset()
+
+    @property
+    def everywhere(self) -> "InstallState":
+        """Without the versions that a supervisor lacks."""
+        return replace(self, versions=tuple(one for one in self.versions if one.name not in self.partial))
 
     @property
     def pending(self) -> tuple[str, ...]:

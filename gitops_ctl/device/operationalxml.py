@@ -168,17 +168,21 @@ def read_install(trees: Trees) -> Seen[InstallState]:
         return Seen(InstallState(), tuple(reader.gaps))
     running = _agreed(reader, "running version", [place.running for place in places], "")
     mode = _agreed(reader, "boot mode", [place.mode for place in places], Mode.UNKNOWN)
-    versions = {version for place in places for version in place.versions}
-    if len({version.name for version in versions}) != len(versions):
+    listed = [{version.name for version in place.versions} for place in places]
+    everywhere = frozenset[str].intersection(*map(frozenset, listed))
+    # Where a package came from may differ from one supervisor to the other.
+    versions = {(version.name, version.state): version for place in reversed(places) for version in place.versions}
+    if len({name for name, _ in versions}) != len(versions):
         reader.gap("the supervisors disagree about the state of a version")
     state = InstallState(
         running=running,
         committed=bool(running) and all(place.committed for place in places),
-        versions=tuple(sorted(versions, key=lambda version: (version.name, version.state))),
+        versions=tuple(versions[key] for key in sorted(versions)),
         operation=any(place.operation for place in places),
         timer=any(place.timer for place in places),
         mode=mode,
         supervisors=len(places),
+        partial=frozenset().union(*listed) - everywhere,
     )
     return Seen(state, tuple(reader.gaps))
 
@@ -222,15 +226,7 @@ def _version(reader: _Reader, row: etree._Element, of: str) -> Version | None:
 def read_platform(trees: Trees) -> Seen[Platform]:
     """Serial number of the one chassis, and the flash of each supervisor."""
     reader = _Reader()
-    hardware = reader.required(trees, "device-hardware-oper", "device-hardware-data")
-    inventory = [item for part in entries(hardware, "device-hardware") for item in entries(part, "device-inventory")]
-    serials = [
-        reader.text(item, "serial-number", of="the chassis")
-        for item in inventory
-        if optional(item, "hw-type") == "hw-type-chassis"
-    ]
-    if hardware is not None and len(set(serials)) != 1:
-        reader.gap(f"the inventory has {len(set(serials))} chassis")
+    serial = _serial(reader, trees)
     software = reader.required(trees, "platform-software-oper", "cisco-platform-software")
     flash = [
         _flash(reader, place)
@@ -239,8 +235,26 @@ def read_platform(trees: Trees) -> Seen[Platform]:
     ]
     if software is not None and not flash:
         reader.gap("cisco-platform-software has no file system")
-    serial = serials[0] if len(set(serials)) == 1 else ""
     return Seen(Platform(serial, tuple(item for item in flash if item is not None)), tuple(reader.gaps))
+
+
+def read_serial(trees: Trees) -> Seen[str]:
+    """Serial number of the one chassis."""
+    reader = _Reader()
+    return Seen(_serial(reader, trees), tuple(reader.gaps))
+
+
+def _serial(reader: _Reader, trees: Trees) -> str:
+    hardware = reader.required(trees, "device-hardware-oper", "device-hardware-data")
+    inventory = [item for part in entries(hardware, "device-hardware") for item in entries(part, "device-inventory")]
+    serials = {
+        reader.text(item, "serial-number", of="the chassis")
+        for item in inventory
+        if optional(item, "hw-type") == "hw-type-chassis"
+    }
+    if hardware is not None and len(serials) != 1:
+        reader.gap(f"the inventory has {len(serials)} chassis")
+    return serials.pop() if len(serials) == 1 else ""
 
 
 def _flash(reader: _Reader, place: etree._Element) -> Flash | None:

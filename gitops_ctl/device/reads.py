@@ -12,7 +12,15 @@ from lxml import etree
 from gitops_ctl.device import configurations
 from gitops_ctl.device.netconf import AnswerUnusable, NetconfRefused, NetconfSession, Reply
 from gitops_ctl.device.operational import Apps, InstallState, Platform, SavedConfiguration, Seen, Surroundings
-from gitops_ctl.device.operationalxml import MODELS, Trees, read_apps, read_install, read_platform, read_surroundings
+from gitops_ctl.device.operationalxml import (
+    MODELS,
+    Trees,
+    read_apps,
+    read_install,
+    read_platform,
+    read_serial,
+    read_surroundings,
+)
 
 T = TypeVar("T")
 _FILTERS: Final = {
@@ -50,6 +58,12 @@ async def platform(session: NetconfSession) -> Seen[Platform]:
     """Serial number and flash."""
     trees, refused = await _trees(session.get(*_filters("device-hardware-oper", "platform-software-oper")))
     return _with(read_platform(trees), refused)
+
+
+async def serial(session: NetconfSession) -> Seen[str]:
+    """Serial number of the chassis."""
+    trees, refused = await _trees(session.get(*_filters("device-hardware-oper")))
+    return _with(read_serial(trees), refused)
 
 
 async def apps(session: NetconfSession) -> Seen[Apps]:

@@ -80,6 +80,7 @@ class LeafWorld(AdmissionWorld):
         calls: every gNOI call that was made, as `serial method`.
         on_call: hears of each call and may raise.
         downloads: attempts to fetch the image.
+        chassis: declared ones by device; its name when left out, as the switches have it.
     """
 
     def __init__(self, folder: Path, count: int = 1, *, filler: int = 1000, plan: Any = None, **settings: Any) -> None:
@@ -104,6 +105,7 @@ class LeafWorld(AdmissionWorld):
         self.worker_faults, self.calls, self.downloads = Faults(), list[str](), 0
         self.on_call: Any = None
         self.maintenance = FreeMaintenance()
+        self.chassis = dict[str, str]()
         self.runtime: dict[str, Any] = {}
         self._tokens = itertools.count(1)
         self._turns: dict[str, asyncio.Lock] = {}
@@ -169,6 +171,7 @@ class LeafWorld(AdmissionWorld):
             gnoi=GnoiTarget(name, 9339),
             netconf=endpoint,
             trust=Trust("11", "12", ""),
+            chassis=self.chassis.get(name, name),
             maintenance=self.maintenance,
             opening=self._download,
             turn=self._turns.setdefault(name, asyncio.Lock()),

@@ -203,6 +203,7 @@ class Worker:
             gnoi=GnoiTarget(device, 9339),
             netconf=endpoint,
             trust=Trust("11", "12", ""),
+            chassis=device,
             maintenance=_Maintenance(),
             opening=self._download,
         )

@@ -5,6 +5,7 @@ used for the next session.
 """
 
 from contextlib import AbstractAsyncContextManager
+from typing import Final
 
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import NamespacedName
@@ -19,6 +20,8 @@ from gitops_ctl.device.worker.lifecycle import Lifecycle
 from gitops_ctl.device.worker.place import Equipment, Place
 from gitops_ctl.fleet.gate import Runtime
 from gitops_ctl.fleet.leaf import Leaf
+
+_OTHER_GENERATION: Final = "the worker has not loaded the generation of the device that the upgrade is bound to"
 
 
 class Executor:
@@ -64,6 +67,8 @@ class Executor:
                 raise
             material, is_current = place.material, False
         opening, source_problem = await self._source(leaf)
+        bound = leaf.binding
+        is_bound_to = material.made_for == (bound.device_uid, bound.device_generation)
         who = self._equipment.who
         return Access(
             runtime=Runtime(
@@ -75,12 +80,13 @@ class Executor:
                 has_current_secrets=is_current,
                 source_problem=source_problem,
             ),
-            gnoi=material.target,
-            netconf=material.endpoint,
+            gnoi=material.target if is_bound_to else None,
+            netconf=material.endpoint if is_bound_to else None,
             trust=Trust(*material.versions),
+            chassis=leaf.admission.physical_identity if leaf.admission is not None else "",
             maintenance=_Maintenance(self._equipment, place),
             opening=opening,
-            problem=material.problem,
+            problem=material.problem if is_bound_to else _OTHER_GENERATION,
             turn=place.turn,
         )
 

@@ -55,6 +55,7 @@ class Access:
         runtime: what the worker knows about itself, for the gate.
         gnoi: None, as `netconf`, when the material for it cannot be used; `problem` says why.
         opening: begins a download of the image; None for a leaf without one.
+        chassis: the declared one, in canonical form; a session with any other is refused.
         maintenance: of this device.
         turn: held during sessions with the device, except for a transfer.
     """
@@ -63,6 +64,7 @@ class Access:
     gnoi: GnoiTarget | None
     netconf: Endpoint | None
     trust: Trust
+    chassis: str
     maintenance: Maintenance
     opening: Opening | None = None
     problem: str = ""

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from gitops_ctl.core.conditions import MESSAGE_LIMIT, Condition, condition_of, cut, merge_conditions
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, objects_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, int_at, objects_at, text_at
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.device.journalrecords import Claim, ClaimKey
 from gitops_ctl.fleet import names
@@ -41,6 +41,7 @@ _STARTS: Final = {
     "RollbackActivation": ("rollbackStartTime",),
 }
 """Times that the first claim of the kind begins; the deadlines count from them."""
+_INSTALLS: Final = ("PrimaryInstall", "StandbyInstall")
 _CLAIM_MEMBERS: Final = ("stage", "reservationID", "policyEpoch", "controlRevision", "claimedAt")
 _LONGEST_MESSAGE: Final = 256
 
@@ -143,6 +144,10 @@ def with_claims(leaf: Leaf, claims: Iterable[Claim]) -> Members:
             "claimedAt": claim.claimed_at,
         }
         members[MARKERS[stage]] = True
+        if stage in _INSTALLS:
+            # What was sent for an install before says nothing about this one.
+            total = int_at(leaf.status, "sourceSize")
+            members["transferProgress"] = {"bytesTransferred": 0, "totalBytes": total, "percent": 0}
         starts = [name for name in _STARTS[stage] if not text_at(leaf.status, name)]
         members |= {name: claim.claimed_at for name in starts if name not in members}
     ordered: list[JsonValue] = [entries[stage] for stage in sorted(entries)]

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, GitopsError
 from gitops_ctl.device import imagechecks, preflightchecks, reads
+from gitops_ctl.device.chassis import OtherChassis, require_chassis
 from gitops_ctl.device.gnoi import SoftwareSession, Verified
 from gitops_ctl.device.netconf import NetconfSession
 from gitops_ctl.device.operational import Apps, InstallState, Seen
@@ -65,18 +66,27 @@ async def gnoi_of(ports: LeafPorts, access: Access) -> AsyncIterator[SoftwareSes
 
 @asynccontextmanager
 async def netconf_of(ports: LeafPorts, access: Access) -> AsyncIterator[NetconfSession]:
-    """A NETCONF session with the device; errors as of `gnoi_of`."""
+    """A NETCONF session with the device, which is asked first which chassis it is.
+
+    Raises:
+        OtherChassis: not that of the leaf.
+        GitopsError: as of `gnoi_of`.
+    """
     if access.netconf is None:
         raise BlockedError(f"no NETCONF session can be made: {access.problem}", code=ErrorCode.NETCONF_UNAVAILABLE)
     async with ports.netconf.session(access.netconf) as session:
+        require_chassis(await reads.serial(session), expected=access.chassis, subject=access.netconf.name)
         yield session
 
 
 async def look(ports: LeafPorts, access: Access) -> Look:
-    """One look; errors of the device become what is missing."""
+    """One look; errors of the device become what is missing.  What another chassis shows is not looked at."""
     async with access.turn:
         verified, why = await _tried(lambda: _verified(ports, access))
-        install, why_not = await _tried(lambda: _install(ports, access))
+        try:
+            install, why_not = await _tried(lambda: _install(ports, access))
+        except OtherChassis as error:
+            return Look(None, Seen(InstallState(), (error.message,)), error.message)
     gap = Seen(InstallState(), (why_not or NOT_READ,))
     return Look(verified, install or gap, "; ".join(filter(None, (why, why_not))))
 
@@ -94,6 +104,7 @@ async def device_checks(ports: LeafPorts, access: Access, *, image_bytes: int | 
         image_bytes: that have to fit into its flash; None: nothing is installed, or the size is not known.
 
     Raises:
+        OtherChassis: it is not the device of the leaf.
         GitopsError: no session: it may be there later.
     """
     async with access.turn:
@@ -127,5 +138,7 @@ async def _install(ports: LeafPorts, access: Access) -> Seen[InstallState]:
 async def _tried(reading: Callable[[], Awaitable[T]]) -> tuple[T | None, str]:
     try:
         return await reading(), ""
+    except OtherChassis:
+        raise
     except GitopsError as error:
         return None, error.message

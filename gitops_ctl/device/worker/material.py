@@ -36,6 +36,8 @@ class Material:
     endpoint: Endpoint | None
     target: GnoiTarget | None
     problem: str = ""
+    made_for: tuple[str, int] = ("", 0)
+    """UID and generation of the device that address and ports are from."""
 
 
 def material_of(device: Device, secrets: Mapping[str, SecretSeen | None], *, template_digest: str) -> Material:
@@ -43,13 +45,14 @@ def material_of(device: Device, secrets: Mapping[str, SecretSeen | None], *, tem
     named = secrets_of(device.spec)
     versions = DeviceSecrets(*(_version(secrets, name) for name in named))
     revision = worker_revision(template_digest=template_digest, **versions._asdict())
+    made_for = device.uid, device.generation
     missing = sorted({name for name in named if name and secrets.get(name) is None})
     problem = f"Secret {', '.join(missing)} does not exist" if missing else _spec_problem(device, named)
     if problem:
-        return Material(revision, versions, None, None, problem[:_LONGEST])
+        return Material(revision, versions, None, None, problem[:_LONGEST], made_for)
     endpoint, why = _endpoint(device, _data(secrets, named.credential))
     target, why_not = _target(device, endpoint, _data(secrets, named.tls) if named.tls else None)
-    return Material(revision, versions, endpoint, target, (why or why_not)[:_LONGEST])
+    return Material(revision, versions, endpoint, target, (why or why_not)[:_LONGEST], made_for)
 
 
 def _spec_problem(device: Device, named: DeviceSecrets) -> str:

@@ -14,6 +14,7 @@ from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, objects_at, text_at
 from gitops_ctl.device import imagechecks, preflightchecks, reads
 from gitops_ctl.device.channel import GnoiUnavailable
+from gitops_ctl.device.chassis import require_chassis
 from gitops_ctl.device.operational import InstallState, Platform, SavedConfiguration, Seen
 from gitops_ctl.device.preflightchecks import Check, Status, result_of
 from gitops_ctl.device.worker.campaigns import Order
@@ -21,6 +22,7 @@ from gitops_ctl.device.worker.images import ImageAnswer, Images
 from gitops_ctl.device.worker.material import Material
 from gitops_ctl.device.worker.place import Equipment, Place, usable
 from gitops_ctl.fleet.device import Device
+from gitops_ctl.fleet.identity import canonical_identity
 from gitops_ctl.fleet.trees import moment_at
 
 MOST_ENTRIES: Final = 8
@@ -137,8 +139,10 @@ class Preflights:
                 )
 
     async def _read(self, material: Material, gnoi: GitopsError | None, running: str) -> DeviceLook:
-        endpoint = usable(material, subject=str(self._place.key))
+        endpoint, device = usable(material, subject=str(self._place.key)), self._place.device
+        declared = canonical_identity(device.physical_identity) if device is not None else ""
         async with self._equipment.netconf.session(endpoint) as session:
+            require_chassis(await reads.serial(session), expected=declared, subject=endpoint.name)
             install = await reads.install_state(session)
             platform = await reads.platform(session)
             saved = await reads.saved_configuration(session)

@@ -52,6 +52,8 @@ def _unproven(work: Work, seen: Look) -> str:
     target = work.leaf.target_version
     if matches_target(seen.running, target):
         return f"the device runs {target} already"
+    if any(matches_target(name, target) for name in seen.install.value.partial):
+        return f"not every supervisor lists {target}"
     state = inventory_state(seen.install, target)
     return "" if state == "Installed" else f"the device lists {target} as {state}"
 

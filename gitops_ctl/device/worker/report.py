@@ -11,11 +11,13 @@ from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
 from gitops_ctl.device import reads
+from gitops_ctl.device.chassis import require_chassis
 from gitops_ctl.device.journal import Reported
 from gitops_ctl.device.preflightchecks import quiescence_problem
 from gitops_ctl.device.worker.material import Material
 from gitops_ctl.device.worker.place import Equipment, Place, usable
 from gitops_ctl.fleet.device import JOURNAL_READY, Device, device_of
+from gitops_ctl.fleet.identity import canonical_identity
 
 HISTORY_LOST: Final = "HistoryLost"
 
@@ -111,11 +113,13 @@ class Reporter:
 
     async def _look(self) -> bool:
         material, name = self._place.material, str(self._place.key)
-        endpoint = usable(material, subject=name)
+        endpoint, device = usable(material, subject=name), self._place.device
+        declared = canonical_identity(device.physical_identity) if device is not None else ""
         if material is None or material.target is None:
             return False
         async with self._place.turn:
             async with self._equipment.netconf.session(endpoint) as session:
+                require_chassis(await reads.serial(session), expected=declared, subject=name)
                 install = await reads.install_state(session)
             async with self._equipment.gnoi.session(material.target) as software:
                 verified = await software.verify()

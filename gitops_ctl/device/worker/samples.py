@@ -65,23 +65,25 @@ class Sampler:
         return asked.freshness_s / 3 - age_s if age_s >= 0 else 0.0
 
     async def _collect(self, device: Device, material: Material, asked: Evidence) -> JsonObject:
-        by = Collector(
-            self._equipment.who.pod_uid,
-            material.revision,
-            device_identity_hash(canonical_identity(device.physical_identity)),
-        )
-        started, why = self._equipment.clock.wall(), ""
+        chassis, started, why = canonical_identity(device.physical_identity), self._equipment.clock.wall(), ""
+        seen: Seen[Surroundings] | None = None
         try:
-            seen = await self._place.while_loaded(self._look(material))
+            around, serial = await self._place.while_loaded(self._look(material))
+            if serial.value:
+                chassis = canonical_identity(serial.value)
+            seen = around if serial.value else Seen(around.value, (*serial.gaps, *around.gaps))
         except GitopsError as error:
             seen, why = None, f"{error.reason}: {error.message}"
+        by = Collector(self._equipment.who.pod_uid, material.revision, device_identity_hash(chassis))
         look = Look(started, self._equipment.clock.wall(), self._next(device), asked.interfaces)
         return failed_sample(why, by=by, look=look) if seen is None else sample_of(seen, by=by, look=look)
 
-    async def _look(self, material: Material) -> Seen[Surroundings]:
+    async def _look(self, material: Material) -> tuple[Seen[Surroundings], Seen[str]]:
+        """What is around the device, and which chassis says so."""
         endpoint = usable(material, subject=str(self._place.key))
         async with self._place.turn, self._equipment.netconf.session(endpoint) as session:
-            return await reads.surroundings(session)
+            serial = await reads.serial(session)
+            return await reads.surroundings(session), serial
 
     def _next(self, device: Device) -> int:
         """Numbers rise also across Pods, so that nobody has to ask which Pod counts."""

@@ -3,12 +3,14 @@
 Nothing here changes the device.  `observing` judges, this module looks and writes.
 """
 
+from dataclasses import replace
+
 from gitops_ctl.core.conditions import Condition, condition_of
 from gitops_ctl.core.jsonvalue import JsonValue, text_at
 from gitops_ctl.device.operational import inventory_state
 from gitops_ctl.device.worker import leafstatus
 from gitops_ctl.device.worker.claims import is_unsent
-from gitops_ctl.device.worker.leafstatus import INSTALL_COMMIT
+from gitops_ctl.device.worker.leafstatus import INSTALL_COMMIT, last_stage
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
 from gitops_ctl.device.worker.looking import Look, look
 from gitops_ctl.device.worker.observing import (
@@ -32,7 +34,7 @@ CORROBORATED = "NativeInstallCorroborated"
 
 async def settle_install(work: Work, stage: str) -> float:
     """What became of an install whose answer is not known."""
-    seen = await look(work.ports, work.access)
+    seen = _as_far_as(stage, await look(work.ports, work.access))
     judgement = judge_install(work.leaf, seen, now=work.now)
     if not isinstance(judgement, Proven):
         return await _ended_or_waiting(work, seen, judgement, phase="TransferInterrupted")
@@ -41,6 +43,13 @@ async def settle_install(work: Work, stage: str) -> float:
     facts = [Condition(kind, "True", CORROBORATED, judgement.message) for kind in ("Transferred", "Validated")]
     members: dict[str, JsonValue] = {installed: True, "validatedVersion": version, "phase": "Validating"}
     return await _write(work, members | leafstatus.conditions(work.leaf, *facts, now=work.now))
+
+
+def _as_far_as(stage: str, seen: Look) -> Look:
+    """The look as the stage is judged by it: what the first supervisor has proves nothing about an install on the other one."""
+    if stage != "StandbyInstall":
+        return seen
+    return replace(seen, install=replace(seen.install, value=seen.install.value.everywhere))
 
 
 async def settle_standby(work: Work) -> float:
@@ -73,7 +82,7 @@ def may_commit(work: Work) -> bool:
 
 async def look_on(work: Work) -> float:
     """An ended leaf whose outcome is not proven: it is settled as soon as a look proves it."""
-    seen = await look(work.ports, work.access)
+    seen = _as_far_as(last_stage(work.leaf), await look(work.ports, work.access))
     judgement = judge_end(work.leaf, seen)
     if isinstance(judgement, Wait):
         return work.ports.poll_s

@@ -11,6 +11,7 @@ from tools.peers.iosxe import state
 SETTINGS: dict[str, Any] = {
     "layout": "single",  # single, whole (one install for both supervisors), individual (one each)
     "standby": "ready",  # ready, unavailable, absent
+    "copies": True,  # one supervisor takes a package from the other, where installs are individual
     "standbyVersions": [],  # installed on the standby, where installs are individual
     "failing": [],  # versions that do not boot
     "bootFails": "message",  # and whether the switch says so after it came back with the old one: message, silent
@@ -79,7 +80,7 @@ def require_installable(device: dict[str, Any], version: str, *, standby: bool, 
         raise RefusedError("UNSPECIFIED", "there is no standby supervisor that is ready")
     if found := named(installed(device, standby=standby), version):
         return found
-    if gnoi["layout"] == "individual" and named(installed(device, standby=not standby), version):
+    if gnoi["layout"] == "individual" and gnoi["copies"] and named(installed(device, standby=not standby), version):
         return "sync"
     supervisors = device["supervisors"]
     concerned = supervisors if gnoi["layout"] == "whole" else supervisors[1:2] if standby else supervisors[:1]

@@ -79,11 +79,11 @@ def _install(device: dict[str, Any]) -> etree._Element:
     for number, _ in enumerate(device["supervisors"]):
         place = tree.below(tree.root, "install-location-information")
         tree.leaves(place, fru="fru-rp", slot=number, bay=0, chassis=1)
-        for package in device["packages"]:
-            version, _, extension = package["version"].rpartition(".")
+        for name, state, file in _packages(device, number):
+            version, _, extension = name.rpartition(".")
             entry = tree.below(place, "install-version-info")
-            tree.leaves(entry, version=version, version_extension=extension, current=_version_state(device, package))
-            tree.leaves(entry, src_filename=package["file"])
+            tree.leaves(entry, version=version, version_extension=extension, current=f"install-version-state-{state}")
+            tree.leaves(entry, src_filename=file)
         state = tree.below(place, "oper-state")
         timer = tree.below(state, "auto-abort-timer")
         tree.leaves(timer, state=f"install-timer-state-{'active' if device['autoAbort'] else 'inactive'}")
@@ -91,6 +91,17 @@ def _install(device: dict[str, Any]) -> etree._Element:
         tree.leaves(state, sys_activity="install-install-in-progress" if busy else "install-no-activity")
         tree.leaves(state, boot_mode=f"install-boot-mode-{device['mode']}")
     return tree.root
+
+
+def _packages(device: dict[str, Any], number: int) -> list[tuple[str, str, str]]:
+    """Version, state and file of what one supervisor has; where each is installed on its own, the standby has its own list."""
+    gnoi = device.get("gnoi", {})
+    if number == 0 or gnoi.get("layout") != "individual":
+        return [(each["version"], _version_state(device, each), each["file"]) for each in device["packages"]]
+    running, coming = (device["supervisors"][number][name] for name in ("running", "next"))
+    kept = "provisioned-committed" if running == device["committed"] else "provisioned-uncommitted"
+    states = dict.fromkeys(gnoi["standbyVersions"], "installed") | {coming: "in-progress"} | {running: kept}
+    return [(version, state, f"stby-flash:cat9k_iosxe.{version}.SPA.bin") for version, state in states.items()]
 
 
 def _version_state(device: dict[str, Any], package: dict[str, Any]) -> str:
@@ -101,7 +112,7 @@ def _version_state(device: dict[str, Any], package: dict[str, Any]) -> str:
         state = "in-progress"
     else:
         state = _STATES.get(package["state"] if package["state"] == "added" else "", "present")
-    return f"install-version-state-{state}"
+    return state
 
 
 def _filesystems(device: dict[str, Any]) -> etree._Element:

@@ -39,6 +39,9 @@ class ExecutorWorld(LeafWorld):
         meta = {"name": LEASE, "namespace": NAMESPACE, "uid": "lease-uid", "labels": labels}
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": {}}
         self.put(LEASES, lease)
+        with self.switch.change() as device:
+            device["serial"] = self.tree(DEVICES, "edge-1")["spec"]["physicalIdentity"].upper()
+        self.cached = None
         target = GnoiTarget("192.0.2.1", 50052)
         self.gnoi = DirectGnoi({str(target): self.switch}, point=self._called)
 
@@ -91,7 +94,7 @@ class ExecutorWorld(LeafWorld):
             new_id=lambda: f"00000000-0000-4000-8000-{next(self._tokens):012d}",
         )
         key = NamespacedName(NAMESPACE, "edge-1")
-        place = equipment.place(key, tree=lambda: self.tree(DEVICES, "edge-1"))
+        place = equipment.place(key, tree=lambda: self.cached or self.tree(DEVICES, "edge-1"))
         executor, leaf = Executor(equipment), NamespacedName(NAMESPACE, self.target().child_name)
 
         async def step(times=1):
@@ -138,6 +141,30 @@ async def test_a_rotated_secret_forbids_claims_until_the_new_revision_is_proven(
         while (await step()) is not None:
             pass
     assert world.status["phase"] == "Succeeded", world.status
+
+
+async def test_a_device_is_not_reached_at_an_address_that_is_older_than_the_upgrade(world):
+    old = world.tree(DEVICES, "edge-1")
+    meta = {**old["metadata"], "generation": old["metadata"]["generation"] - 1, "resourceVersion": "1"}
+    world.cached = {**old, "metadata": meta}
+    async with world.executing() as step:
+        await step(3)
+        assert world.calls == []
+        assert "generation" in world.status["message"]
+        world.cached = None
+        await step()
+        world.acknowledge_session()
+        while (await step()) is not None:
+            pass
+    assert world.status["phase"] == "Succeeded", world.status
+
+
+async def test_the_chassis_that_answers_has_to_be_the_one_of_the_grant(world):
+    with world.switch.change() as device:
+        device["serial"] = "edge-1"
+    async with world.executing() as step:
+        await step()
+    assert (world.status["phase"], world.status["failureReason"]) == ("PreflightFailed", "PhysicalIdentityMismatch")
 
 
 async def test_a_source_secret_that_was_made_anew_forbids_claims(world):

@@ -51,6 +51,44 @@ async def test_a_torn_install_is_never_sent_again_and_fails_when_the_target_is_n
     assert_settled(world)
 
 
+def on_the_standby(world, act):
+    """Do something when the install on the standby supervisor begins."""
+
+    async def hear(method, when):
+        installs = [one for one in world.switch.read()["mutations"] if one["method"] == "Install"]
+        if (method, when) == ("Install", "before") and len(installs) == 1:
+            act()
+
+    world.on_call = hear
+
+
+@pytest.mark.parametrize("place", ["Install", "Install:asked", "Install:content", "Install:end"])
+async def test_an_install_on_the_standby_that_is_torn_is_not_proven_by_that_on_the_first_supervisor(build, place):
+    world = build(layout="individual")
+    with world.switch.change() as device:
+        device["gnoi"]["copies"] = False
+    await world.grant()
+    on_the_standby(world, lambda: world.switch.order("drop", on=place))
+    await world.run()
+    assert (world.status["phase"], world.status["failureReason"]) == ("Failed", "InstallInterrupted"), world.status
+    assert world.stages == ["PrimaryInstall", "StandbyInstall"]
+    assert "standbySupervisorInstalled" not in world.status
+    assert world.switch.read()["gnoi"]["standbyVersions"] == []
+    assert_settled(world)
+
+
+async def test_an_install_on_the_standby_whose_answer_is_lost_is_proven_by_what_both_supervisors_list(build):
+    world = build(layout="individual")
+    with world.switch.change() as device:
+        device["gnoi"]["copies"] = False
+    await world.grant()
+    on_the_standby(world, lambda: world.switch.order("drop", on="Install:stored"))
+    await world.run()
+    assert world.status["phase"] == "Succeeded", world.status
+    assert world.condition("Validated")["reason"] == "NativeInstallCorroborated"
+    assert [one["arguments"].get("standby") for one in world.switch.read()["mutations"]] == [False, True, True, False]
+
+
 async def test_a_target_that_is_there_without_all_bytes_sent_proves_nothing(build):
     world = build()
     world.switch.order("store", on="Install:content", version=NEW)
