@@ -53,12 +53,14 @@ def intervals_of(settings: Settings) -> Intervals:
 def journal_of(settings: Settings) -> AbstractContextManager[Journal | None]:
     """The journal of the network plane; the node plane has none.
 
+    With one that cannot be used nothing is claimed, and devices are looked at all the same.
+
     Raises:
-        JournalUnavailable: it cannot be used.
+        JournalUnavailable: its directory cannot be had, or another worker has it.
     """
     if settings.plane == "node":
         return nullcontext()
-    return closing(Journal.open(settings.journal_dir, new_id=new_uuid()))
+    return closing(Journal.open(settings.journal_dir, new_id=new_uuid(), to_look=True))
 
 
 def make_room(served: Served, settings: Settings, journal: Journal | None) -> NetworkRoom | NodeRoom:

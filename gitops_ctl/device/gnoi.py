@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.errors import InternalError
 from gitops_ctl.device.channel import CONNECT_S, PROBE_S, GnoiUnavailable, gnoi_channel
-from gitops_ctl.device.gnoianswers import outcome_of_error, read_error, said, unusable
+from gitops_ctl.device.gnoianswers import named_version, outcome_of_error, read_error, said, unusable
 from gitops_ctl.device.gnoitarget import GnoiTarget
 from gitops_ctl.device.installstream import Content, InstallOrder, InstallStream, InstallTerms
 from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown
@@ -32,7 +32,6 @@ READ_S: Final = 30.0
 ANSWER_S: Final = 180.0
 """How long the answer to a changing call is waited for; devices that reboot often give none."""
 
-_LONGEST_VERSION: Final = 128
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -106,12 +105,13 @@ class GnoiSession:
             GitopsError: GnoiUnavailable, GnoiUnsupported, GnoiNotProvisioned, or a BlockedError for what cannot be used.
         """
         answer = await self._read("Verify", self._os.Verify, os_pb2.VerifyRequest(), reply=os_pb2.VerifyResponse)
-        if not 0 < len(answer.version) <= _LONGEST_VERSION or not answer.version.isprintable():
+        known = self._target.secrets
+        if not named_version(answer.version, known=known):
             raise unusable("Verify: the device names no version", subject=str(self._target))
         return Verified(
             version=answer.version,
-            fail_message=said(answer.activation_fail_message),
-            standby=_standby(answer.verify_standby),
+            fail_message=said(answer.activation_fail_message, known=known),
+            standby=_standby(answer.verify_standby, known=known),
             individual_installs=answer.individual_supervisor_install,
         )
 
@@ -121,7 +121,9 @@ class GnoiSession:
         if not order.version:
             raise InternalError("an install without a version would force a transfer")
         call = self._os.Install(metadata=self._target.metadata)
-        return await InstallStream(call, order, content, terms=terms, clock=self._clock).run()
+        return await InstallStream(
+            call, order, content, terms=terms, clock=self._clock, known=self._target.secrets
+        ).run()
 
     async def activate(self, version: str, *, standby: bool, no_reboot: bool) -> Outcome:
         """Boot `version`: now, or with `no_reboot` the next time; sent once.
@@ -140,7 +142,7 @@ class GnoiSession:
             case "activate_ok":
                 return Accepted()
             case "activate_error":
-                return _activate_refused(answer.activate_error)
+                return _activate_refused(answer.activate_error, known=self._target.secrets)
         return Unknown("the device sent an answer to Activate without content")
 
     async def device_time(self) -> datetime:
@@ -161,7 +163,7 @@ class GnoiSession:
         return RebootStatus(
             active=answer.active,
             wait_s=answer.wait / 1e9,
-            reason=said(answer.reason or answer.status.message),
+            reason=said(answer.reason or answer.status.message, known=self._target.secrets),
             failed=not answer.active and answer.status.status in failures,
         )
 
@@ -188,7 +190,7 @@ class GnoiSession:
             message = f"{method}: the device does not answer: no answer within {READ_S:g} s"
             raise GnoiUnavailable(message, subject=str(self._target)) from None
         except grpc.aio.AioRpcError as error:
-            raise read_error(error, method=method, subject=str(self._target)) from None
+            raise read_error(error, method=method, subject=str(self._target), known=self._target.secrets) from None
         assert isinstance(answer, reply)
         return answer
 
@@ -200,7 +202,7 @@ class GnoiSession:
         except TimeoutError:
             return Unknown(f"the reply to {method} is lost: no answer within {ANSWER_S:g} s")
         except grpc.aio.AioRpcError as error:
-            return outcome_of_error(error, method=method)
+            return outcome_of_error(error, method=method, known=self._target.secrets)
         assert isinstance(answer, reply)
         return answer
 
@@ -257,20 +259,21 @@ class GnoiClient:
         return gnoi_session(target, clock=self.clock)
 
 
-def _standby(answer: os_pb2.VerifyStandby) -> Standby:
+def _standby(answer: os_pb2.VerifyStandby, *, known: tuple[str, ...]) -> Standby:
     match answer.WhichOneof("state"):
         case "verify_response":
             seen = answer.verify_response
-            return Standby(StandbyState.READY, said(seen.id), said(seen.version), said(seen.activation_fail_message))
+            texts = (said(text, known=known) for text in (seen.id, seen.version, seen.activation_fail_message))
+            return Standby(StandbyState.READY, *texts)
         case "standby_state":
             return Standby(_STANDBY_STATES.get(answer.standby_state.state, StandbyState.UNKNOWN))
     return Standby(StandbyState.UNKNOWN)
 
 
-def _activate_refused(error: os_pb2.ActivateError) -> Refused:
+def _activate_refused(error: os_pb2.ActivateError, *, known: tuple[str, ...]) -> Refused:
     try:
         kind = os_pb2.ActivateError.Type.Name(error.type)
     except ValueError:
         kind = f"TYPE_{error.type}"
-    detail = said(error.detail) or "the device gives no detail"
+    detail = said(error.detail, known=known) or "the device gives no detail"
     return Refused(kind, f"the device refuses the activation: {kind}: {detail}")

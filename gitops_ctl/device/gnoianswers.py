@@ -12,6 +12,7 @@ from gitops_ctl.device.outcome import Refused, Unknown
 
 NOT_PROVISIONED: Final = "NOT_PROVISIONED"
 _LONGEST: Final = 400
+_LONGEST_VERSION: Final = 128
 _PERMANENT: Final = frozenset(
     (
         grpc.StatusCode.UNAUTHENTICATED,
@@ -41,15 +42,21 @@ class GnoiNotProvisioned(BlockedError):
     code = ErrorCode.GNOI_NOT_PROVISIONED
 
 
-def said(text: str) -> str:
-    """What a device said, fit for people: without secrets, on one line, not endless."""
-    shown = " ".join(redact_text(text).split())
+def said(text: str, *, known: tuple[str, ...] = ()) -> str:
+    """What a device said, fit for people: without secrets and without the `known` ones, on one line, not endless."""
+    shown = " ".join(redact_text(text, known=known).split())
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 
 
-def read_error(error: grpc.aio.AioRpcError, *, method: str, subject: str) -> GitopsError:
-    """The error of a call that changes nothing."""
-    code, details = error.code(), said(error.details() or "")
+def named_version(text: str, *, known: tuple[str, ...] = ()) -> str:
+    """The version that a device names; empty when it is none: too long for a status, not printable, or with a secret in it."""
+    is_plain = text.isprintable() and said(text, known=known) == text
+    return text if len(text) <= _LONGEST_VERSION and is_plain else ""
+
+
+def read_error(error: grpc.aio.AioRpcError, *, method: str, subject: str, known: tuple[str, ...] = ()) -> GitopsError:
+    """The error of a call that changes nothing; `known` are secrets that it must not hold."""
+    code, details = error.code(), said(error.details() or "", known=known)
     if _is_unprovisioned(details):
         return GnoiNotProvisioned(f"{method}: the device is not provisioned for gNOI: {details}", subject=subject)
     if code in _DOWN:
@@ -68,9 +75,11 @@ def unusable(message: str, *, subject: str) -> BlockedError:
     return BlockedError(message, code=ErrorCode.GNOI_ANSWER_UNUSABLE, subject=subject)
 
 
-def outcome_of_error(error: grpc.aio.AioRpcError, *, method: str, sent_bytes: int = 0) -> Refused | Unknown:
+def outcome_of_error(
+    error: grpc.aio.AioRpcError, *, method: str, sent_bytes: int = 0, known: tuple[str, ...] = ()
+) -> Refused | Unknown:
     """What became of a changing call that ended with a status.  Whatever does not prove that nothing was done is `Unknown`."""
-    code, details = error.code(), said(error.details() or "")
+    code, details = error.code(), said(error.details() or "", known=known)
     if code in _PERMANENT:
         kind = NOT_PROVISIONED if _is_unprovisioned(details) else code.name
         return Refused(kind, f"{method}: the device answers {code.name}: {details}", sent_bytes)

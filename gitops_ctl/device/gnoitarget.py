@@ -77,6 +77,12 @@ class GnoiTarget:
         return self.server_name or self.address
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must never stand in a text."""
+        login = self.login.secrets if self.login is not None else ()
+        return (*login, self.tls.key.decode(errors="replace")) if self.tls is not None and self.tls.key else login
+
+    @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """Metadata of every call; empty in plaintext, and for who logs in by key only."""
         if self.tls is None or self.login is None or not self.login.password:

@@ -16,7 +16,7 @@ import grpc
 
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.errors import GitopsError
-from gitops_ctl.device.gnoianswers import outcome_of_error, said
+from gitops_ctl.device.gnoianswers import named_version, outcome_of_error, said
 from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown
 from gitops_ctl.device.pacing import Pacer
 from gitops_ctl.device.waiting import within
@@ -105,12 +105,15 @@ class InstallStream:
         *,
         terms: InstallTerms,
         clock: Clock,
+        known: tuple[str, ...] = (),
     ) -> None:
+        """`known` are secrets that no message may hold."""
         self._call = call
         self._order = order
         self._content = content
         self._terms = terms
         self._clock = clock
+        self._known = known
         self._phase = _Phase.ASKED
         self._may_send = asyncio.Event()
         self._progress = Progress()
@@ -146,7 +149,7 @@ class InstallStream:
                 if (outcome := self._heard(answer)) is not None:
                     return outcome
         except grpc.aio.AioRpcError as error:
-            return outcome_of_error(error, method="Install", sent_bytes=self._progress.sent_bytes)
+            return outcome_of_error(error, method="Install", sent_bytes=self._progress.sent_bytes, known=self._known)
         return self._unknown("the device ended the stream without a verdict")
 
     def _heard(self, answer: os_pb2.InstallResponse) -> Outcome | None:
@@ -154,8 +157,10 @@ class InstallStream:
         match kind:
             case "validated" if self._phase is _Phase.SENDING:
                 return self._unknown("the device gave its verdict before it had everything")
+            case "validated" if version := named_version(answer.validated.version, known=self._known):
+                return Accepted(version, self._progress.sent_bytes)
             case "validated":
-                return Accepted(answer.validated.version, self._progress.sent_bytes)
+                return self._unknown("the device names no version that it made available")
             case "install_error":
                 return self._refused(answer.install_error)
             case "transfer_ready" if self._phase is _Phase.ASKED:
@@ -227,7 +232,7 @@ class InstallStream:
 
     def _refused(self, error: os_pb2.InstallError) -> Refused:
         kind = _name(error.type)
-        detail = said(error.detail) or "the device gives no detail"
+        detail = said(error.detail, known=self._known) or "the device gives no detail"
         return Refused(kind, f"the device refuses the install: {kind}: {detail}", self._progress.sent_bytes)
 
     def _unknown(self, message: str) -> Unknown:

@@ -97,13 +97,20 @@ class Journal:
         self._sequence = 0
         self.id = ""
         """UUID of this journal: a new directory is a new journal."""
+        self.problem = ""
+        """Why nothing can be claimed with it, for people; empty for a journal that is whole and on the disk."""
+        self._is_new = False
 
     @classmethod
-    def open(cls, directory: Path, *, new_id: str, disk: Disk | None = None) -> "Journal":
+    def open(cls, directory: Path, *, new_id: str, disk: Disk | None = None, to_look: bool = False) -> "Journal":
         """The journal in the directory; an empty directory gets one with the id `new_id`.
 
+        Args:
+            to_look: one that is damaged, or cannot be written yet, is opened all the same: `problem` says why nothing can be claimed
+                with it, and devices can be looked at.
+
         Raises:
-            JournalUnavailable: not writable, locked by another worker, or damaged (the line is named).
+            JournalUnavailable: locked by another worker, or not usable (a damaged line is named).
         """
         disk = disk or Disk()
         lock = -1
@@ -111,13 +118,16 @@ class Journal:
             directory.mkdir(parents=True, exist_ok=True)
             lock = _locked(disk, directory)
             journal = cls(directory, disk, lock)
-            journal._load(new_id)
+            journal._begin(new_id)
         except OSError as error:
             _close(disk, lock)
             raise JournalUnavailable(f"{error.strerror or error}", subject=str(directory)) from error
         except BaseException:
             _close(disk, lock)
             raise
+        if journal.problem and not to_look:
+            journal.close()
+            raise JournalUnavailable(journal.problem, subject=str(directory))
         return journal
 
     def close(self) -> None:
@@ -152,9 +162,11 @@ class Journal:
     def state_for(self, device_uid: str, reported: Reported | None) -> Literal["Ready", "HistoryLost"]:
         """Whether this journal knows all that was sent to the device, as far as the cluster remembers.
 
-        A device that was never reported is Ready.  Another id, or a number that this journal has not reached, is a lost history: the
+        A device that was never reported is Ready.  A journal with a problem may have forgotten anything.  Another id, or a number that this journal has not reached, is a lost history: the
         journal is another one, or an older copy of itself.
         """
+        if self.problem:
+            return "HistoryLost"
         if reported is None or (reported.id == self.id and reported.sequence <= self.sequence_of(device_uid)):
             return "Ready"
         return "HistoryLost"
@@ -165,6 +177,8 @@ class Journal:
         Raises:
             ClaimHistoryLost: with both journals, for the status of the device called `name`.
         """
+        if self.problem:
+            raise ClaimHistoryLost(f"the journal of the worker cannot be used: {self.problem}", subject=name)
         if reported is None or self.state_for(device_uid, reported) == "Ready":
             return
         message = f"the worker has journal {self.id}, and the device was served by {reported.id}"
@@ -205,6 +219,12 @@ class Journal:
         """
         return self._step(key, Step.CLAIMED, Step.SETTLED)
 
+    def mend(self) -> None:
+        """Try again to bring a new journal to the disk; what is damaged stays so, for people."""
+        with self._turn, suppress(OSError):
+            if self._is_new and self._lock >= 0:
+                self._replace([])
+
     def fold(self) -> None:
         """Write the journal anew with one line for each claim: nothing is forgotten, the numbers stay.
 
@@ -228,6 +248,8 @@ class Journal:
     def _append(self, claim: Claim, step: Step) -> Claim:
         record = claim.at(step, self._sequence + 1)
         line, digest = records.line_of(record, self._digest)
+        if self.problem:
+            raise JournalUnavailable(self.problem, subject=str(self._directory))
         try:
             self._clean()
             self._dirty = True
@@ -259,6 +281,15 @@ class Journal:
         self._sequence, self._digest = record.sequence, digest
         self._sequences[record.key.device_uid] = record.sequence
 
+    def _begin(self, new_id: str) -> None:
+        """Load what is there; what cannot be used is told in `problem`, with what was readable before it."""
+        try:
+            self._load(new_id)
+        except JournalUnavailable as error:
+            self.id, self.problem = self.id or new_id, error.message
+        except OSError as error:
+            self.id, self.problem = self.id or new_id, error.strerror or str(error)
+
     def _load(self, new_id: str) -> None:
         path = self._directory / LOG
         try:
@@ -271,13 +302,15 @@ class Journal:
             self._length = len(data) - torn
             self._handle = self._disk.open(path, os.O_RDWR | os.O_APPEND)
             self._dirty = torn > 0
-            self._clean()
         else:
             # Without its first line nothing can have been recorded in it.
-            self.id = new_id
+            self.id, self._is_new = new_id, True
             self._replace([])
-        if self._length > _FOLD_FROM and len(lines) > 2 * len(self._claims):
-            self._replace(sorted(self._claims.values(), key=lambda claim: claim.sequence))
+        # A full disk keeps neither of these from being done later, before the next record.
+        with suppress(OSError):
+            self._clean()
+            if self._length > _FOLD_FROM and len(lines) > 2 * len(self._claims):
+                self._replace(sorted(self._claims.values(), key=lambda claim: claim.sequence))
 
     def _read(self, lines: list[bytes]) -> None:
         number = 1
@@ -309,12 +342,16 @@ class Journal:
             self._disk.rename(fresh, log)
         except BaseException:
             _close(self._disk, handle)
+            with suppress(OSError):
+                fresh.unlink()
             raise
         # From here on the old file has no name: nothing may be written to it any more.
         old, self._handle = self._handle, handle
         self._length, self._digest, self._dirty, self._replaced = len(data), digest, False, True
         _close(self._disk, old)
         self._clean()
+        if self._is_new:
+            self._is_new, self.problem = False, ""
 
     def _sync_directory(self) -> None:
         handle = self._disk.open(self._directory, os.O_RDONLY)

@@ -12,11 +12,14 @@ from lxml import etree
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, TerminalError
-from gitops_ctl.core.redact import redact_text
+from gitops_ctl.core.redact import REDACTED, redact_text
 
 BASE: Final = "{urn:ietf:params:xml:ns:netconf:base:1.0}"
 _MOST_ERRORS: Final = 32
 _LONGEST_TEXT: Final = 500
+_SHORTEST: Final = 6
+_TOLD: Final = ("error-message", "error-path", "error-tag", "error-type", "bad-command", "parser-response")
+"""Members of an error, which are texts for people."""
 
 
 class AnswerUnusable(BlockedError):
@@ -62,14 +65,18 @@ class Reply:
     warnings: tuple[RpcError, ...]
 
 
-def read_reply(text: str, *, subject: str = "") -> Reply:
+def read_reply(text: str, *, subject: str = "", known: tuple[str, ...] = ()) -> Reply:
     """What the reply says.
+
+    Args:
+        known: secrets that are taken out of its texts wherever they stand, because names and states of a device are shown to people.
 
     Raises:
         NetconfRefused: it holds errors.
         AnswerUnusable: it is not XML, not a reply, or empty.
     """
     root = parse_xml(text, subject=subject)
+    _hide(root, known)
     if root.tag != f"{BASE}rpc-reply":
         raise AnswerUnusable(f"the answer is no rpc-reply but {etree.QName(root).localname}", subject=subject)
     told = tuple(_error(element) for element in list(root.iterfind(f"{BASE}rpc-error"))[:_MOST_ERRORS])
@@ -82,6 +89,16 @@ def read_reply(text: str, *, subject: str = "") -> Reply:
         raise AnswerUnusable("the reply is empty: it has neither data nor ok nor an error", subject=subject)
     trees = tuple(data) if data is not None else ()
     return Reply(trees, has_data=data is not None, ok=ok, warnings=told)
+
+
+def _hide(root: etree._Element, known: tuple[str, ...]) -> None:
+    """Short secrets would take ordinary data with them; of those only the texts for people are cleaned."""
+    for element in root.iter() if known else ():
+        text = element.text or ""
+        is_told = etree.QName(element).localname in _TOLD
+        for value in known:
+            if value in text and (is_told or len(value) >= _SHORTEST):
+                text = element.text = text.replace(value, REDACTED)
 
 
 def parse_xml(text: str, *, subject: str = "") -> etree._Element:

@@ -23,6 +23,7 @@ from ncclient.transport.ssh import SSHSession
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import BlockedError, GitopsError, ReplyLost, Unavailable
+from gitops_ctl.core.redact import redact_text
 from gitops_ctl.device.hostkey import HostKey, negotiated
 from gitops_ctl.device.login import Endpoint, key_of
 from gitops_ctl.device.netconfframing import LARGEST_REPLY, Framing
@@ -129,8 +130,8 @@ class PinnedSession(SSHSession):
         except Exception as error:
             # Whatever the reading thread ended with comes out here.
             self.hang_up()
-            raise self._lost(_told(error)) from error
-        return read_reply(raw.xml, subject=self.endpoint.name)
+            raise self._lost(_told(error, known=self.endpoint.login.secrets)) from error
+        return read_reply(raw.xml, subject=self.endpoint.name, known=self.endpoint.login.secrets)
 
     def end(self) -> None:
         """Say goodbye when nothing went wrong, and be gone in either case; never raises."""
@@ -211,7 +212,9 @@ class PinnedSession(SSHSession):
                 raise self._wrong_key("a key of another type") from error
             raise self._unavailable(f"no common way to talk over SSH: {error}") from error
         except (paramiko.SSHException, OSError, EOFError) as error:
-            raise self._unavailable(f"no SSH on port {endpoint.port}: {_told(error)}") from error
+            raise self._unavailable(
+                f"no SSH on port {endpoint.port}: {_told(error, known=self.endpoint.login.secrets)}"
+            ) from error
         transport.set_keepalive(_KEEPALIVE_S)
 
     def _compare_host_key(self) -> None:
@@ -237,7 +240,9 @@ class PinnedSession(SSHSession):
                 raise self._refused(f"only {', '.join(error.allowed_types)} is allowed") from error
             raise self._refused("the credential is not accepted") from error
         except (paramiko.SSHException, OSError, EOFError) as error:
-            raise self._unavailable(f"the connection ended while logging in: {_told(error)}") from error
+            raise self._unavailable(
+                f"the connection ended while logging in: {_told(error, known=self.endpoint.login.secrets)}"
+            ) from error
         if missing:
             raise self._refused(f"it also asks for {', '.join(missing)}")
 
@@ -246,13 +251,15 @@ class PinnedSession(SSHSession):
             self._channel = self._transport.open_session(timeout=self._limits.hello_s)
             self._channel.invoke_subsystem("netconf")
         except (paramiko.SSHException, OSError, EOFError) as error:
-            raise self._unavailable(f"the NETCONF subsystem is refused: {_told(error)}") from error
+            raise self._unavailable(
+                f"the NETCONF subsystem is refused: {_told(error, known=self.endpoint.login.secrets)}"
+            ) from error
         self._channel.settimeout(self._limits.rpc_s)
         self._connected = True
         try:
             self._post_connect(self._limits.hello_s)
         except Exception as error:
-            raise self._unavailable(f"no NETCONF hello: {_told(error)}") from error
+            raise self._unavailable(f"no NETCONF hello: {_told(error, known=self.endpoint.login.secrets)}") from error
         self._framing.chunked = BASE_11 in self.server_capabilities
 
     def _unavailable(self, why: str) -> Unavailable:
@@ -262,8 +269,7 @@ class PinnedSession(SSHSession):
         return ReplyLost(why, code=ErrorCode.NETCONF_REPLY_LOST, subject=self.endpoint.name)
 
     def _refused(self, why: str) -> BlockedError:
-        user = self.endpoint.login.username
-        message = f"the device does not let {user} in: {why}"
+        message = f"the device does not let the account of the credential Secret in: {why}"
         return BlockedError(message, code=ErrorCode.DEVICE_CREDENTIAL_REFUSED, subject=self.endpoint.name)
 
     def _wrong_key(self, shown: str) -> BlockedError:
@@ -272,11 +278,11 @@ class PinnedSession(SSHSession):
         return BlockedError(message, code=ErrorCode.DEVICE_HOST_KEY_REFUSED, subject=self.endpoint.name)
 
 
-def _told(error: BaseException) -> str:
-    """Why a connection ended, without what was in its buffers."""
+def _told(error: BaseException, *, known: tuple[str, ...]) -> str:
+    """Why a connection ended, without what was in its buffers and without the `known` secrets."""
     if isinstance(error, SessionCloseError):
         return "the device closed the connection"
-    text = " ".join(str(error).split())
+    text = " ".join(redact_text(str(error), known=known).split())
     return text[:200] or type(error).__name__
 
 

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from lxml import etree
 
+from gitops_ctl.core.redact import redact_text
 from gitops_ctl.device.operational import (
     Apps,
     Flash,
@@ -46,8 +47,9 @@ class _Reader:
         self.gaps: list[str] = []
 
     def gap(self, text: str) -> None:
-        if len(self.gaps) < _MOSTGAPS and text not in self.gaps:
-            self.gaps.append(text)
+        shown = redact_text(text)
+        if len(self.gaps) < _MOSTGAPS and shown not in self.gaps:
+            self.gaps.append(shown)
 
     def container(self, trees: Trees, model: str, name: str) -> etree._Element | None:
         """The tree of this model, None when it is not there."""

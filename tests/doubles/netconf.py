@@ -67,8 +67,9 @@ class _Wire:
 class DirectSession:
     """One session with a switch in memory."""
 
-    def __init__(self, device: MemoryDevice, name: str) -> None:
+    def __init__(self, device: MemoryDevice, name: str, known: tuple[str, ...] = ()) -> None:
         self._device = device
+        self.known = known
         self._over = False
         self.name = name
         self.capabilities: frozenset[str] = frozenset()
@@ -98,7 +99,7 @@ class DirectSession:
         text = wire.sent[-1].decode()
         if 'message-id="1"' not in text:
             raise self._lost("an answer to somebody else")
-        return read_reply(text, subject=self.name)
+        return read_reply(text, subject=self.name, known=self.known)
 
     async def _read(self, operation: etree._Element, trees: tuple[etree._Element, ...]) -> Reply:
         if trees:
@@ -128,4 +129,5 @@ class DirectNetconf:
         refused = device.take_fault("netconf", "hello") is not None
         if endpoint.name in self.away or down or refused:
             raise Unavailable("no connection", code=ErrorCode.NETCONF_UNAVAILABLE, subject=endpoint.name)
-        yield DirectSession(device, endpoint.name)
+        login = getattr(endpoint, "login", None)
+        yield DirectSession(device, endpoint.name, login.secrets if login is not None else ())

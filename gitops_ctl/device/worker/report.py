@@ -3,6 +3,7 @@
 Written when one of its members changes, never on a timer.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Final
 
@@ -88,6 +89,8 @@ class Reporter:
     async def _journal(self, device: Device) -> JsonObject:
         """The member `journal`.  A lost history keeps the id of the journal that was lost, until nothing is open and the device is quiet."""
         journal = self._equipment.journal
+        if journal.problem:
+            await asyncio.to_thread(journal.mend)
         ours: JsonObject = {
             "id": journal.id,
             "sequence": journal.sequence_of(device.uid),
@@ -98,8 +101,12 @@ class Reporter:
         # The cache may be older than what this worker wrote last.
         live = device_of(await self._equipment.client.get(self._equipment.device_path(self._place.key)))
         reported = _reported(live)
-        if reported is None or journal.state_for(device.uid, reported) == JOURNAL_READY:
+        if journal.state_for(device.uid, reported) == JOURNAL_READY:
             return ours
+        if reported is None:
+            return {**ours, "state": HISTORY_LOST}
+        if journal.problem:
+            return {"id": reported.id, "sequence": reported.sequence, "state": HISTORY_LOST}
         if live.lock is None and not self._has_open_leaf() and await self._is_quiet():
             return ours
         return {"id": reported.id, "sequence": reported.sequence, "state": HISTORY_LOST}

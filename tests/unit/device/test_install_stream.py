@@ -94,13 +94,20 @@ class Run:
     """One install."""
 
     def __init__(
-        self, *, rate: int | None = None, limit_s: float = 3600.0, content: Bytes | None = None, sha256: str = ""
+        self,
+        *,
+        rate: int | None = None,
+        limit_s: float = 3600.0,
+        content: Bytes | None = None,
+        sha256: str = "",
+        known: tuple[str, ...] = (),
     ) -> None:
         self.device, self.clock = Device(), SteppedClock()
         self.told: list[Progress] = []
         order = InstallOrder("17.18.03", len(IMAGE), sha256 or hashlib.sha256(IMAGE).hexdigest())
         terms = InstallTerms(self.clock.boot_s() + limit_s, Pacer(rate, clock=self.clock), self.told.append)
-        stream = InstallStream(cast("Call", self.device), order, content or Bytes(IMAGE), terms=terms, clock=self.clock)
+        image, call = content or Bytes(IMAGE), cast("Call", self.device)
+        stream = InstallStream(call, order, image, terms=terms, clock=self.clock, known=known)
         self.task = asyncio.create_task(stream.run())
 
     async def settle(self) -> None:
@@ -124,6 +131,23 @@ async def test_the_order_is_asked_first_then_content_then_one_end() -> None:
     asked = run.device.written[0].transfer_request
     assert (asked.version, asked.standby_supervisor, asked.package_size) == ("17.18.03", False, len(IMAGE))
     assert {len(message.transfer_content) for message in run.device.written[1:-1]} == {CHUNK_BYTES}
+
+
+@pytest.mark.parametrize("version", ["", "17.18.03." + "1" * 128, "17.18.03\n", "17.18.03.ochre-Lantern"])
+async def test_a_verdict_with_an_unusable_version_is_looked_at(version: str) -> None:
+    run = Run(known=("ochre-Lantern",))
+    outcome = await run.outcome(READY, os_pb2.InstallResponse(validated=os_pb2.Validated(version=version)))
+    assert isinstance(outcome, Unknown)
+    assert (outcome.sent_bytes, outcome.completed) == (len(IMAGE), True)
+    assert "ochre" not in outcome.message
+
+
+async def test_the_detail_of_a_refusal_holds_no_known_secret() -> None:
+    run = Run(known=("ochre-Lantern",))
+    error = os_pb2.InstallError(type=os_pb2.InstallError.UNSPECIFIED, detail="login ochre-Lantern")
+    outcome = await run.outcome(os_pb2.InstallResponse(install_error=error))
+    assert isinstance(outcome, Refused)
+    assert "ochre" not in outcome.message
 
 
 async def test_nothing_is_sent_to_a_device_that_copies_from_its_other_supervisor() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import InternalError
-from gitops_ctl.device.journal import ClaimHistoryLost, JournalUnavailable, Reported
+from gitops_ctl.device.journal import ClaimHistoryLost, Journal, JournalUnavailable, Reported
 from gitops_ctl.device.journalrecords import Step
 from tests.support.journal import JOURNAL_ID, FailingDisk, a_claim, open_journal
 
@@ -145,6 +145,67 @@ class TestHistory:
         first = journal.intend(a_claim()).sequence
         journal.intend(a_claim(device="device-2"))
         assert journal.sequence_of("device-1") == first
+
+
+class TestToLook:
+    """A journal that cannot be used ends no worker: devices are looked at, and nothing is claimed."""
+
+    def test_a_long_journal_on_a_full_disk_is_opened_and_folded_later(self, tmp_path):
+        journal = open_journal(tmp_path, disk=FailingDisk())
+        while (tmp_path / "claims.log").stat().st_size < 260 * 1024:
+            journal.intend(a_claim())
+        journal.close()
+        before = (tmp_path / "claims.log").read_bytes()
+        found = open_journal(tmp_path, disk=FailingDisk(at=0, error=FULL))
+        assert (found.problem, (tmp_path / "claims.log").read_bytes()) == ("", before)
+        assert not (tmp_path / "claims.new").exists()
+        assert found.claim(a_claim().key).step is Step.CLAIMED
+        found.close()
+
+    def test_a_torn_end_that_cannot_be_cut_off_now_is_cut_off_before_the_next_record(self, journal, tmp_path):
+        journal.intend(a_claim())
+        journal.close()
+        with (tmp_path / "claims.log").open("ab") as file:
+            file.write(b"torn")
+        found = open_journal(tmp_path, disk=FailingDisk(at=0, error=FULL))
+        assert found.claim(a_claim().key).step is Step.CLAIMED
+        assert again(found, tmp_path).known(a_claim().key) is not None
+
+    def test_a_new_journal_on_a_full_disk_claims_nothing_until_it_is_written(self, tmp_path):
+        disk = FailingDisk(at=0, error=FULL)
+        found = Journal.open(tmp_path, new_id=JOURNAL_ID, disk=disk, to_look=True)
+        assert "No space left" in found.problem
+        assert found.state_for("device-1", None) == "HistoryLost"
+        with pytest.raises(ClaimHistoryLost, match="No space left"):
+            found.require_history("device-1", None, name="switch-17")
+        with pytest.raises(JournalUnavailable, match="No space left"):
+            found.intend(a_claim())
+        found.mend()
+        assert (found.problem, found.state_for("device-1", None)) == ("", "Ready")
+        found.intend(a_claim())
+        assert again(found, tmp_path).id == JOURNAL_ID
+
+    def test_a_damaged_journal_knows_what_stands_before_the_damage_and_claims_nothing(self, journal, tmp_path):
+        journal.intend(a_claim())
+        journal.claim(a_claim().key)
+        journal.intend(a_claim("PrimaryActivation"))
+        journal.close()
+        data = (tmp_path / "claims.log").read_bytes()
+        whole = data.splitlines(keepends=True)
+        damaged = b"".join([*whole[:3], b"x" + whole[3]])
+        (tmp_path / "claims.log").write_bytes(damaged)
+        found = Journal.open(tmp_path, new_id="another", to_look=True)
+        assert "line 4 of claims.log is damaged" in found.problem
+        assert found.id == JOURNAL_ID
+        assert found.known(a_claim().key) is not None
+        assert found.state_for("device-1", Reported(JOURNAL_ID, 1)) == "HistoryLost"
+        for record in (lambda: found.intend(a_claim("Staging")), lambda: found.settle(a_claim().key)):
+            with pytest.raises(JournalUnavailable, match="line 4"):
+                record()
+        found.mend()
+        assert found.problem
+        found.close()
+        assert (tmp_path / "claims.log").read_bytes() == damaged
 
 
 class TestUnavailable:

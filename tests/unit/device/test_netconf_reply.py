@@ -101,3 +101,24 @@ def test_a_declared_document_type_is_refused_and_no_file_is_read(tmp_path):
     with pytest.raises(AnswerUnusable) as raised:
         parse_xml(f'<!DOCTYPE a [<!ENTITY b SYSTEM "{secret.as_uri()}">]><a>&b;</a>')
     assert "s3cret" not in str(raised.value)
+
+
+def test_a_known_secret_is_taken_out_of_errors_and_data_wherever_it_stands():
+    secret = "ochre-Lantern"
+    more = f"<error-message>bad value {secret}</error-message><error-path>/a[b='{secret}']</error-path>"
+    with pytest.raises(NetconfRefused) as raised:
+        read_reply(reply(error("in-use", more=more)), known=(secret,))
+    assert secret not in raised.value.message
+    assert "bad value" in raised.value.message
+    found = read_reply(reply(f"<data><a xmlns='x'><name>app {secret}</name></a></data>"), known=(secret,))
+    assert secret not in "".join(found.data[0].itertext())
+    assert "app" in "".join(found.data[0].itertext())
+
+
+def test_a_short_secret_is_taken_out_of_texts_for_people_and_leaves_data_alone():
+    more = "<error-message>login 17 refused</error-message>"
+    with pytest.raises(NetconfRefused) as raised:
+        read_reply(reply(error("in-use", more=more)), known=("17",))
+    assert "17" not in raised.value.message
+    found = read_reply(reply("<data><a xmlns='x'>17.18.03</a></data>"), known=("17",))
+    assert found.data[0].text == "17.18.03"

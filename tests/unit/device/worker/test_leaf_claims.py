@@ -410,3 +410,16 @@ async def test_no_session_is_opened_to_a_retired_device_and_its_claims_are_histo
     await world.run(hours=0.2)
     assert (world.leaf()["metadata"]["resourceVersion"], len(world.calls)) == (before, calls)
     assert world.journal.open_claims("edge-1-uid") == ()
+
+
+async def test_with_a_journal_that_cannot_be_used_an_upgrade_is_looked_at_and_nothing_is_sent(world):
+    async def damage(method, when):
+        if (method, when) == ("Activate", "after"):
+            world.journal.problem = "line 3 of claims.log is damaged"
+
+    await world.grant()
+    world.on_call = damage
+    await world.run(hours=4)
+    assert world.mutations() == ["Install", "Activate"]
+    assert world.condition("DeviceMutationSettled")["status"] == "True"
+    assert world.status["runningVersion"] == OLD
