@@ -153,6 +153,9 @@ class Spool:
         try:
             found = await asyncio.to_thread(_digest_of, file)
             size = os.fstat(file.fileno()).st_size
+        except OSError:
+            # What cannot be read any more is fetched again.
+            found, size = "", 0
         except BaseException:
             file.close()
             raise
@@ -163,7 +166,8 @@ class Spool:
         if wanted.size not in (None, size):
             file.close()
             raise _mismatch(f"the image has {size} bytes, {wanted.size} are expected")
-        os.utime(path)
+        with suppress(OSError):
+            os.utime(path)
         return file
 
     async def _download(self, wanted: Wanted, opening: Opening, *, pacer: Pacer) -> None:
@@ -172,9 +176,7 @@ class Spool:
             async with opening() as download:
                 await self._receive(wanted, download, path=path, pacer=pacer)
         except OSError as error:
-            if error.errno in _FULL:
-                raise self._disk_full(wanted, error) from None
-            raise
+            raise self._disk_failed(wanted, error) from error
         finally:
             self._coming.pop(wanted.sha256, None)
             _remove(path)
@@ -231,7 +233,10 @@ class Spool:
         room = f"the spool has room for {max(0, free)} of its limit of {self._limit}"
         return SpoolFull(f"the image needs {size} bytes and {room}")
 
-    def _disk_full(self, wanted: Wanted, error: OSError) -> SpoolFull:
+    def _disk_failed(self, wanted: Wanted, error: OSError) -> SpoolFull:
+        """A disk that takes nothing has no room, whatever it says; callers wait and try again."""
+        if error.errno not in _FULL:
+            return SpoolFull(f"the spool has room for 0 bytes, because it cannot be used: {error.strerror or error}")
         free = os.statvfs(self._folder)
         needs = f"{wanted.size} bytes" if wanted.size is not None else "more"
         left = free.f_bavail * free.f_frsize

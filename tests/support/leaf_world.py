@@ -104,6 +104,7 @@ class LeafWorld(AdmissionWorld):
         self.netconf = DirectNetconf(self.switches)
         self.worker_faults, self.calls, self.downloads = Faults(), list[str](), 0
         self.on_call: Any = None
+        self.on_download: Any = None
         self.maintenance = FreeMaintenance()
         self.chassis = dict[str, str]()
         self.runtime: dict[str, Any] = {}
@@ -180,6 +181,8 @@ class LeafWorld(AdmissionWorld):
     @asynccontextmanager
     async def _download(self) -> AsyncIterator[Download]:
         self.downloads += 1
+        if self.on_download is not None:
+            await self.on_download("download", "before")
         data = self.package.path.read_bytes()
 
         async def chunks() -> AsyncIterator[bytes]:

@@ -32,6 +32,7 @@ class Order:
     Attributes:
         secret: name of the Secret of an sftp source, empty for https.
         secret_uid: that was frozen.
+        max_bytes_per_s: of the download; 0: as fast as it goes.
     """
 
     rollout_uid: str
@@ -41,6 +42,7 @@ class Order:
     secret: str
     secret_uid: str
     preinstalled: bool
+    max_bytes_per_s: int = 0
 
 
 def evidence_for(
@@ -99,6 +101,7 @@ def _order(device_uid: str, rollout: JsonObject, begun: set[tuple[str, str, bool
         secret=text_at(source, "secretName"),
         secret_uid=text_at(source, "secretUID"),
         preinstalled=activates,
+        max_bytes_per_s=int_at(targets[0], "maxTransferBytesPerSecond"),
     )
 
 

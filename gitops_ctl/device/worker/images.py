@@ -70,7 +70,7 @@ class Images:
             endpoint, wanted = image_endpoint(order.url), Wanted(order.sha256)
             login = await self._login(order)
             opening = lambda: self._equipment.sources.download(endpoint, login)  # noqa: E731  an attempt, begun where there is room
-            pacer = Pacer(None, clock=self._equipment.clock)
+            pacer = Pacer(order.max_bytes_per_s or None, clock=self._equipment.clock)
             async with self._equipment.spool.image(wanted, opening, pacer=pacer) as image:
                 size = image.size
         except GitopsError as error:

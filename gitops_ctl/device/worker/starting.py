@@ -37,7 +37,7 @@ async def check(work: Work) -> float:
     try:
         problem = _unsupported(work.leaf) or await _checked(work)
     except (GnoiNotProvisioned, GnoiUnsupported) as error:
-        return await _not_fit(work, "NotProvisioned", error.message)
+        return await _not_fit(work, error.reason, error.message)
     except OtherChassis as error:
         return await _not_fit(work, error.reason, error.message)
     except GitopsError as error:
@@ -75,7 +75,7 @@ async def pin(work: Work) -> float:
     except SpoolFull as error:
         return await _later(work, error)
     except Refused as error:
-        return await _not_fit(work, "SourceDigestMismatch", error.message)
+        return await _not_fit(work, error.reason, error.message)
     except GitopsError as error:
         return await _later(work, error)
     if (bad := next((one for one in checks if one.blocks and one.name == "FlashSpace"), None)) is not None:

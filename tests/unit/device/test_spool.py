@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -245,6 +246,40 @@ async def test_a_full_disk_is_told_like_the_limit(number: int, tmp_path: Path, m
     with pytest.raises(SpoolFull, match="needs 1000 bytes and the disk has"):
         await fetch(Spool(tmp_path), Server(content_of("a")))
     assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize("place", ["_write", "_finish"])
+async def test_a_disk_that_fails_is_told_and_tried_again(
+    number: int, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    server, spool = Server(content_of("a")), Spool(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(spool_module, place, fails)
+        with pytest.raises(SpoolFull, match=os.strerror(number)):
+            await fetch(spool, server)
+    assert files(tmp_path) == []
+    assert await fetch(spool, server) == server.content
+
+
+async def test_a_file_that_cannot_be_read_any_more_is_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, spool, real, failed = Server(content_of("a")), Spool(tmp_path), spool_module._digest_of, list[int]()
+    await fetch(spool, server)
+
+    def fails_once(file: BinaryIO) -> str:
+        if not failed:
+            failed.append(errno.EIO)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(file)
+
+    monkeypatch.setattr(spool_module, "_digest_of", fails_once)
+    assert await fetch(spool, server) == server.content
+    assert (server.asked, failed) == (2, [errno.EIO])
 
 
 async def test_a_download_is_held_back_to_its_rate(tmp_path: Path) -> None:

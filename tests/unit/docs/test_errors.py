@@ -55,7 +55,8 @@ OURS = {
     *("GnoiUnavailable", "NotProvisioned", "GnoiMaterialInvalid"),
     *("SourceUnreachable", "SourceDigestMismatch", "SpoolFull"),
     *("NetconfUnavailable", "HostKeysInvalid", "DeviceHostKeyRefused", "DeviceCredentialRefused", "NetconfReplyLost"),
-    *("NetconfRefused", "NetconfAnswerUnusable", "DeviceCredentialInvalid", "JournalUnavailable", "ClaimHistoryLost"),
+    *("NetconfRefused", "NetconfAnswerUnusable", "DeviceCredentialInvalid", "PhysicalIdentityMismatch"),
+    *("JournalUnavailable", "ClaimHistoryLost"),
     "WorkerWithoutPod",
     *("SpliceRefused", "ValuesRefused"),
     *(

@@ -2,6 +2,8 @@
 
 import pytest
 
+from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.core.errors import Refused
 from tests.support.leaf_world import NEW, ODD, OLD, LeafWorld
 from tools.peers.iosxe.state import AUTO_ABORT_S
 
@@ -161,6 +163,25 @@ async def test_a_standby_that_is_missing_fails_the_preflight(build):
     status = await ended(world)
     assert (status["phase"], status["failureReason"]) == ("PreflightFailed", "StandbyUnavailable")
     assert world.mutations() == []
+
+
+async def test_a_switch_without_the_service_fails_the_preflight_by_that_name(build):
+    world = build()
+    world.switch.order("error", on="Verify", code="UNIMPLEMENTED", times=1000)
+    status = await ended(world)
+    assert (status["phase"], status["failureReason"]) == ("PreflightFailed", "GnoiUnavailable")
+
+
+async def test_an_unfit_source_fails_with_its_own_reason_and_not_as_another_digest(build):
+    world = build()
+
+    async def refuses(_method, _when):
+        raise Refused("it is no image", code=ErrorCode.IMAGE_URL_REFUSED)
+
+    await world.grant()
+    world.on_download = refuses
+    await world.run()
+    assert (world.status["phase"], world.status["failureReason"]) == ("PreflightFailed", "SourceUnreachable")
 
 
 async def test_a_switch_in_bundle_mode_fails_the_preflight(build):
