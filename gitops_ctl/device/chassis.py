@@ -15,6 +15,10 @@ class OtherChassis(BlockedError):
     code = ErrorCode.DEVICE_CHASSIS_DIFFERS
 
 
+class UnknownChassis(OtherChassis):
+    """The device does not say now; it may do so later."""
+
+
 def require_chassis(serial: Seen[str], *, expected: str, subject: str) -> None:
     """Nothing, when the serial number that the device shows is the declared identity.
 
@@ -23,10 +27,11 @@ def require_chassis(serial: Seen[str], *, expected: str, subject: str) -> None:
         subject: how messages call the device.
 
     Raises:
-        OtherChassis: it is another one, or it is not known.
+        OtherChassis: it is another one.
+        UnknownChassis: it is not known.
     """
     if not serial.value:
-        raise OtherChassis(
+        raise UnknownChassis(
             f"the device does not say which chassis it is: {serial.why or 'no serial number'}", subject=subject
         )
     try:

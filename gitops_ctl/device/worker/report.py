@@ -108,7 +108,10 @@ class Reporter:
         if journal.problem:
             return {"id": reported.id, "sequence": reported.sequence, "state": HISTORY_LOST}
         if live.lock is None and not self._has_open_leaf() and await self._is_quiet():
-            return ours
+            # An upgrade may have begun while the device was looked at.
+            live = device_of(await self._equipment.client.get(self._equipment.device_path(self._place.key)))
+            if live.lock is None and not self._has_open_leaf():
+                return ours
         return {"id": reported.id, "sequence": reported.sequence, "state": HISTORY_LOST}
 
     async def _is_quiet(self) -> bool:

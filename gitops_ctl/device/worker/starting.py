@@ -8,7 +8,7 @@ from typing import Final
 from gitops_ctl.core.conditions import Condition
 from gitops_ctl.core.errors import GitopsError, Refused
 from gitops_ctl.core.jsonvalue import JsonValue, object_at, text_at
-from gitops_ctl.device.chassis import OtherChassis
+from gitops_ctl.device.chassis import OtherChassis, UnknownChassis
 from gitops_ctl.device.gnoi import StandbyState, Verified
 from gitops_ctl.device.gnoianswers import GnoiNotProvisioned, GnoiUnsupported
 from gitops_ctl.device.operational import inventory_state
@@ -38,6 +38,8 @@ async def check(work: Work) -> float:
         problem = _unsupported(work.leaf) or await _checked(work)
     except (GnoiNotProvisioned, GnoiUnsupported) as error:
         return await _not_fit(work, error.reason, error.message)
+    except UnknownChassis as error:
+        return await _later(work, error)
     except OtherChassis as error:
         return await _not_fit(work, error.reason, error.message)
     except GitopsError as error:
