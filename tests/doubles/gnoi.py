@@ -267,4 +267,5 @@ def _standby(device: dict[str, Any]) -> Standby:
     if condition != "ready":
         return Standby(StandbyState.NON_EXISTENT if condition == "absent" else StandbyState.UNAVAILABLE)
     supervisor = device["supervisors"][1]
-    return Standby(StandbyState.READY, supervisor["slot"], supervisor["running"])
+    message = "" if supervisor["running"] != device["running"] else gnoi.get("standbyFailMessage", "")
+    return Standby(StandbyState.READY, supervisor["slot"], supervisor["running"], message)

@@ -7,27 +7,30 @@ journal; the request may be sent when `claim` has returned, and only by who call
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from gitops_ctl.core.conditions import listed
-from gitops_ctl.core.errors import GitopsError, TransientError
-from gitops_ctl.core.jsonvalue import text_at
+from gitops_ctl.core.errors import Conflict, GitopsError, TransientError
+from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.device.journal import ClaimHistoryLost, Reported
 from gitops_ctl.device.journalrecords import Claim, Step
 from gitops_ctl.device.worker import leafstatus
 from gitops_ctl.device.worker.deadlines import window_problem
 from gitops_ctl.device.worker.decision import PREPARE_ONLY
-from gitops_ctl.device.worker.leafstatus import INSTALL_COMMIT, MARKERS, claim_of, key_of, last_stage
+from gitops_ctl.device.worker.leafstatus import INSTALL_COMMIT, MARKERS, claim_of, key_of
 from gitops_ctl.device.worker.leafwork import Work
-from gitops_ctl.device.worker.looking import apps_of, look
+from gitops_ctl.device.worker.looking import Look, apps_of, look
+from gitops_ctl.device.worker.observing import third_version_problem
 from gitops_ctl.fleet.device import Device
 from gitops_ctl.fleet.evidence import is_authority_current
-from gitops_ctl.fleet.gate import Gate
+from gitops_ctl.fleet.gate import Gate, bindings_of, gate_of
 from gitops_ctl.fleet.leaf import ACTIVATIONS, Leaf
+from gitops_ctl.fleet.receipt import matches_target
 
 _ENDED_PODS: Final = ("Succeeded", "Failed")
 _WINDOWED: Final = frozenset({"StandbyActivation", "PrimaryActivation"})
+_Check: TypeAlias = Callable[["Work", str], Awaitable["Denial | None"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,50 @@ class Denial:
     reason: str
     message: str
     is_final: bool = False
+    begins_again: bool = False
+    """Nothing is claimed, and what the leaf began with is not so any more: it is to be looked at anew."""
+
+
+async def early_denial(work: Work, stage: str) -> Denial | None:
+    """The first thing that is missing before image and session are made ready: who waits for hours reads no image all the while."""
+    return await _first(work, stage, _EARLY)
 
 
 async def denial(work: Work, stage: str) -> Denial | None:
-    """The first thing that is missing; None when the claim may be made now."""
-    checks: tuple[Callable[[Work, str], Awaitable[Denial | None]], ...] = (
-        *(_journal, _window, _maintenance, _authority, _siblings, _pods, _inventory, _quiescent),
-    )
+    """The first thing that is missing; None when the claim may be made now.
+
+    Leaf, device and Node are read anew, so it is to be called directly before `claim`.
+
+    Raises:
+        Conflict: the leaf is another one than the one of this pass.
+    """
+    await _refresh(work)
+    if not work.gate.may_claim:
+        return Denial("ClaimNotAllowed", work.gate.message or f"the gate says {work.gate.effective_state}")
+    return await _first(work, stage, (*_EARLY, _quiescent))
+
+
+async def commit_denial(work: Work) -> Denial | None:
+    """Why the install commit may not be sent now, as `denial`: it belongs to an accepted claim, which may go on without new ones."""
+    await _refresh(work)
+    if not work.gate.may_progress:
+        return Denial("CommitNotAllowed", work.gate.message or f"the gate says {work.gate.effective_state}")
+    return await _journal(work, INSTALL_COMMIT)
+
+
+async def _refresh(work: Work) -> None:
+    """Judge the leaf of this pass by what stands in the cluster now."""
+    fresh = await work.desk.leaf(work.leaf.namespace, work.leaf.name)
+    if fresh is None or (fresh.uid, fresh.resource_version) != (work.leaf.uid, work.leaf.resource_version):
+        raise Conflict("the leaf changed since it was read", subject=work.leaf.name)
+    work.device, work.node = await work.desk.device(fresh), await work.desk.node(fresh)
+    bindings = bindings_of(fresh, work.device, work.node, work.access.runtime)
+    if bindings.identity:
+        raise Conflict(f"the leaf is bound otherwise: {bindings.identity}", subject=fresh.name)
+    work.leaf, work.gate = fresh, gate_of(fresh, bindings)
+
+
+async def _first(work: Work, stage: str, checks: tuple[_Check, ...]) -> Denial | None:
     for check in checks:
         if (found := await check(work, stage)) is not None:
             return found
@@ -62,24 +102,25 @@ async def claim(work: Work, stage: str) -> Leaf:
     claimed_at = made.claimed_at_text if made is not None else to_rfc3339(work.now)
     record = claim_of(leaf, stage, claimed_at=claimed_at)
     await asyncio.to_thread(work.ports.journal.intend, record)
-    if made is None:
-        published = leafstatus.control(
-            leaf, Gate("Claimed"), revision=work.access.runtime.loaded_revision, now=work.now
-        )
-        leaf = await work.desk.write(leaf, leafstatus.claimed(leaf, record, now=work.now) | published)
+    # One that was made before is written too: the leaf has to be the one that the gate saw.
+    members = leafstatus.claimed(leaf, record, now=work.now)
+    if made is not None:
+        members.pop("managedMutationClaims")
+    revision = work.access.runtime.loaded_revision
+    members |= leafstatus.control(leaf, Gate("Claimed"), revision=revision, now=work.now)
+    leaf = await work.desk.write(leaf, members)
     await asyncio.to_thread(work.ports.journal.claim, record.key)
     return leaf
 
 
 async def claim_commit(work: Work) -> Leaf:
     """The same for the marker of the install commit; errors as of `claim`."""
-    leaf, made = work.leaf, work.leaf.install_commit
+    leaf = work.leaf
     stored = text_at(leaf.status, "installCommit", "requestedAt")
     record = claim_of(leaf, INSTALL_COMMIT, claimed_at=stored or to_rfc3339(work.now))
     await asyncio.to_thread(work.ports.journal.intend, record)
-    if made is None:
-        requested = {"installCommit": {"state": "Requested", "requestedAt": record.claimed_at}}
-        leaf = await work.desk.write(leaf, requested)
+    requested: JsonObject = {"installCommit": {"state": "Requested", "requestedAt": record.claimed_at}}
+    leaf = await work.desk.write(leaf, requested)
     await asyncio.to_thread(work.ports.journal.claim, record.key)
     return leaf
 
@@ -109,6 +150,9 @@ def forgotten(work: Work, leaf: Leaf) -> tuple[Claim, ...]:
 def forgotten_commit(work: Work, leaf: Leaf) -> Claim | None:
     """The same for the marker of the install commit."""
     if leaf.is_terminal or not leaf.binding.is_complete or leaf.install_commit is not None:
+        return None
+    if leaf.strategy == PREPARE_ONLY:
+        # It commits nothing: the marker is of the activation that shares its reservation.
         return None
     return work.ports.journal.known(key_of(leaf, INSTALL_COMMIT))
 
@@ -140,7 +184,7 @@ def _history_problem(work: Work, device: Device | None) -> str:
 
 
 async def _window(work: Work, stage: str) -> Denial | None:
-    is_first = not work.leaf.claims
+    is_first = {one.stage for one in work.leaf.claims} <= {stage}
     if not is_first and stage not in _WINDOWED:
         return None
     why, is_final = window_problem(work.leaf, work.now)
@@ -204,7 +248,28 @@ async def _inventory(work: Work, _stage: str) -> Denial | None:
 
 
 async def _quiescent(work: Work, stage: str) -> Denial | None:
-    if work.leaf.claims and last_stage(work.leaf) != stage:
+    seen, previous = await look(work.ports, work.access), text_at(work.leaf.status, "previousVersion")
+    if stage == "RollbackActivation":
+        return _third_version(work, seen, previous)
+    is_first = {one.stage for one in work.leaf.claims} <= {stage}
+    why = seen.unrest
+    if is_first and why:
+        return Denial("DeviceNotQuiescent", why)
+    if seen.running == previous:
         return None
-    seen = await look(work.ports, work.access)
-    return Denial("DeviceNotQuiescent", seen.unrest) if seen.unrest else None
+    if why:
+        return Denial("DeviceNotQuiescent", why)
+    message = f"the device runs {seen.running}, and ran {previous} when the leaf began"
+    return Denial("RunningVersionChanged", message, is_final=bool(work.leaf.claims), begins_again=not work.leaf.claims)
+
+
+def _third_version(work: Work, seen: Look, previous: str) -> Denial | None:
+    """A way back is for a device that runs, proven, another version than the two that were expected."""
+    why = third_version_problem(seen)
+    if not why and (seen.running == previous or matches_target(seen.running, work.leaf.target_version)):
+        why = f"the device runs {seen.running} meanwhile"
+    return Denial("DeviceNotQuiescent", why) if why else None
+
+
+_EARLY: Final[tuple[_Check, ...]] = (_journal, _window, _maintenance, _authority, _siblings, _pods, _inventory)
+"""What can be missing for long."""

@@ -128,12 +128,17 @@ def next_claim(leaf: Leaf) -> str:
     """The stage after those whose outcome is recorded; empty when a preparation has all of its own."""
     individual = bool_at(leaf.status, "individualSupervisorInstall")
     if not leaf.is_preinstalled:
-        if not bool_at(leaf.status, "primarySupervisorInstalled"):
+        if not _is_recorded(leaf, "PrimaryInstall"):
             return "PrimaryInstall"
-        if individual and not bool_at(leaf.status, "standbySupervisorInstalled"):
+        if individual and not _is_recorded(leaf, "StandbyInstall"):
             return "StandbyInstall"
         if leaf.strategy == PREPARE_ONLY:
             return ""
-    if individual and not bool_at(leaf.status, "standbySupervisorActivated"):
+    if individual and not _is_recorded(leaf, "StandbyActivation"):
         return "StandbyActivation"
     return "PrimaryActivation"
+
+
+def _is_recorded(leaf: Leaf, stage: str) -> bool:
+    """Whether the outcome of a claim stands in the leaf; the word alone, without the claim, is nobody's outcome."""
+    return leaf.claim(stage) is not None and bool_at(leaf.status, _RECORDED[stage])

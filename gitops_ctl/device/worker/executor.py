@@ -22,6 +22,8 @@ from gitops_ctl.fleet.gate import Runtime
 from gitops_ctl.fleet.leaf import Leaf
 
 _OTHER_GENERATION: Final = "the worker has not loaded the generation of the device that the upgrade is bound to"
+_STILL_LOOKS: Final = 40
+"""That have to say the same; ten minutes with the interval that workers have unless told otherwise."""
 
 
 class Executor:
@@ -39,6 +41,7 @@ class Executor:
                 spool=equipment.spool,
                 new_id=equipment.new_id,
                 poll_s=equipment.intervals.worker_poll_s,
+                still_s=_STILL_LOOKS * equipment.intervals.worker_poll_s,
                 unsaved_blocks=equipment.unsaved_blocks,
             )
         )

@@ -82,6 +82,8 @@ class LeafPorts:
     Attributes:
         new_id: a random UUID.
         poll_s: the longest time between two looks (rollouts.md, section 11.8).
+        still_s: for how long looks have to say the same before what they do not show counts as not there: a switch that accepted a request
+            shows its effect later, and may not say meanwhile that it is at work.
         unsaved_blocks: whether configuration that a reload loses blocks an upgrade, or only warns.
     """
 
@@ -93,4 +95,5 @@ class LeafPorts:
     spool: Spool
     new_id: Callable[[], str]
     poll_s: float = 15.0
+    still_s: float = 600.0
     unsaved_blocks: bool = True

@@ -1,6 +1,6 @@
 """What one pass over a leaf works with, handed from step to step."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from gitops_ctl.device.worker.leafports import Access, LeafPorts
@@ -20,6 +20,7 @@ class Work:
 
     Attributes:
         answers: what devices answered and is not written yet, by UID of the leaf; it outlives the pass.
+        sights: what the looks at the device of a leaf have shown alike, and since when; it outlives the pass too.
     """
 
     ports: LeafPorts
@@ -30,11 +31,21 @@ class Work:
     node: NodeSeen | None
     gate: Gate
     answers: dict[str, Facts]
+    sights: dict[str, tuple[object, float]] = field(default_factory=dict)
 
     @property
     def now(self) -> datetime:
         """The present moment by our clock."""
         return self.ports.clock.wall()
+
+    def still_s(self, sight: object) -> float:
+        """For how long the looks at the device of the leaf have shown this sight; seconds by the clock that nobody sets."""
+        now_s = self.ports.clock.boot_s()
+        shown, since_s = self.sights.get(self.leaf.uid, (None, now_s))
+        if shown != sight:
+            since_s = now_s
+        self.sights[self.leaf.uid] = (sight, since_s)
+        return now_s - since_s
 
     async def answered(self, facts: Facts) -> None:
         """Record what the device answered; when that fails, the next pass of this process records it first."""

@@ -13,6 +13,7 @@ from gitops_ctl.device.journal import JournalUnavailable
 from gitops_ctl.device.journalrecords import Claim, ClaimKey
 from gitops_ctl.device.worker import leafstatus, preparing, sending, settling, starting
 from gitops_ctl.device.worker.claims import forgotten, forgotten_commit, is_unsent
+from gitops_ctl.device.worker.deadlines import activation_deadline, is_over
 from gitops_ctl.device.worker.decision import Next, Step, next_step
 from gitops_ctl.device.worker.gatepass import pass_gate
 from gitops_ctl.device.worker.leafports import Accesses, LeafPorts
@@ -34,6 +35,7 @@ class Lifecycle:
         self._ports = ports
         self._desk = LeafDesk(ports.client)
         self._answers: dict[str, Facts] = {}
+        self._sights: dict[str, tuple[object, float]] = {}
         self._turns: dict[str, asyncio.Lock] = {}
 
     async def step(self, accesses: Accesses, *, namespace: str, name: str) -> float | None:
@@ -63,7 +65,8 @@ class Lifecycle:
         if not passed.is_ours:
             return await self._left_alone(passed.leaf)
         work = Work(
-            self._ports, self._desk, access, passed.leaf, passed.device, passed.node, passed.gate, self._answers
+            *(self._ports, self._desk, access, passed.leaf, passed.device, passed.node, passed.gate),
+            *(self._answers, self._sights),
         )
         turn = self._turns.setdefault(f"{namespace}/{leaf.device_name}", asyncio.Lock())
         if turn.locked() or not await is_first(work):
@@ -125,7 +128,11 @@ async def _settle_activation(work: Work) -> float:
     admission = work.leaf.admission
     if admission is not None and admission.state == "Revoked":
         return await settling.give_up(work, admission.revocation_reason, judgement.message)
-    return work.ports.poll_s
+    held = work.gate.message or "the campaign is paused or cancelled"
+    if work.gate.message and is_over(activation_deadline(work.leaf), work.now):
+        # Another worker, or another configuration of it, may never be able to claim the way back for this leaf.
+        return await settling.give_up(work, "WrongVersion", f"{judgement.message}; {held}")
+    return await settling.waiting(work, "RollbackHeld", f"{judgement.message}; no way back is claimed: {held}")
 
 
 async def _settle_rollback(work: Work) -> float:
@@ -159,6 +166,7 @@ def _restored(work: Work) -> leafstatus.Members:
 
 async def _done(work: Work) -> None:
     """The outcome is known for good: the claims are history, and the device may be changed by others."""
+    work.sights.pop(work.leaf.uid, None)
     await _settle_journal(work.ports, work.leaf)
     await work.access.maintenance.let_go(work.leaf)
 

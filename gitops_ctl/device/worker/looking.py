@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.errors import BlockedError, GitopsError
+from gitops_ctl.core.errors import BlockedError, GitopsError, TransientError
 from gitops_ctl.device import imagechecks, preflightchecks, reads
+from gitops_ctl.device.channel import GnoiUnavailable
 from gitops_ctl.device.chassis import OtherChassis, require_chassis
 from gitops_ctl.device.gnoi import SoftwareSession, Verified
 from gitops_ctl.device.netconf import NetconfSession
@@ -31,11 +32,15 @@ class Look:
         verified: the answer to OS.Verify; None without one.
         install: what the install manager says; a gap without a session.
         why: what did not answer, for people.
+        is_away: neither side took a connection; a session that is refused, or that nothing can be made of, says nothing of the device.
+        still_s: for how long all looks of this process, since the last claim, saw the same; by the clock that nobody sets.
     """
 
     verified: Verified | None
     install: Seen[InstallState]
     why: str = ""
+    is_away: bool = False
+    still_s: float = 0.0
 
     @property
     def running(self) -> str:
@@ -82,13 +87,14 @@ async def netconf_of(ports: LeafPorts, access: Access) -> AsyncIterator[NetconfS
 async def look(ports: LeafPorts, access: Access) -> Look:
     """One look; errors of the device become what is missing.  What another chassis shows is not looked at."""
     async with access.turn:
-        verified, why = await _tried(lambda: _verified(ports, access))
-        try:
-            install, why_not = await _tried(lambda: _install(ports, access))
-        except OtherChassis as error:
-            return Look(None, Seen(InstallState(), (error.message,)), error.message)
-    gap = Seen(InstallState(), (why_not or NOT_READ,))
-    return Look(verified, install or gap, "; ".join(filter(None, (why, why_not))))
+        verified, error = await _tried(lambda: _verified(ports, access))
+        install, other = await _tried(lambda: _install(ports, access))
+    if isinstance(other, OtherChassis):
+        return Look(None, Seen(InstallState(), (other.message,)), other.message)
+    whys = [one.message for one in (error, other) if one is not None]
+    gap = Seen(InstallState(), (other.message if other is not None else NOT_READ,))
+    is_away = isinstance(error, GnoiUnavailable) and isinstance(other, TransientError)
+    return Look(verified, install or gap, "; ".join(filter(None, whys)), is_away)
 
 
 async def apps_of(ports: LeafPorts, access: Access) -> Seen[Apps]:
@@ -135,10 +141,8 @@ async def _install(ports: LeafPorts, access: Access) -> Seen[InstallState]:
         return await reads.install_state(session)
 
 
-async def _tried(reading: Callable[[], Awaitable[T]]) -> tuple[T | None, str]:
+async def _tried(reading: Callable[[], Awaitable[T]]) -> tuple[T | None, GitopsError | None]:
     try:
-        return await reading(), ""
-    except OtherChassis:
-        raise
+        return await reading(), None
     except GitopsError as error:
-        return None, error.message
+        return None, error

@@ -67,14 +67,33 @@ class RollBack:
 Judgement: TypeAlias = Wait | Proven | End | Commit | RollBack
 
 
-def judge_install(leaf: Leaf, look: Look, *, now: datetime) -> Wait | Proven | End:
-    """An install whose answer is not known."""
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a judgement about an activation rests on beside leaf and look.
+
+    Attributes:
+        still_s: for how long a switch has to show the same before it counts as one that will not act any more.
+        may_commit: no commit was sent yet.
+    """
+
+    now: datetime
+    still_s: float
+    may_commit: bool
+
+
+def judge_install(leaf: Leaf, look: Look, *, now: datetime, still_s: float) -> Wait | Proven | End:
+    """An install whose answer is not known.
+
+    A target that is not listed counts as absent once that has been so for `still_s`; after all bytes, not before the deadline either.
+    """
     over = is_over(install_deadline(leaf), now)
     if look.unrest:
         return _unclear(INSTALL_UNKNOWN, look.unrest) if over else Wait(look.unrest)
     target = leaf.target_version
     state = inventory_state(look.install, target)
     if state in _ABSENT:
+        if look.still_s < still_s or (is_fully_sent(leaf) and not over):
+            return Wait(f"the device does not list {target} as installed")
         listed = "" if state == "Absent" else f"; the device lists {target} as {state}: remove it before the next try"
         return End(
             "Failed", "InstallInterrupted", f"the install was torn and {target} was not added{listed}", settled=True
@@ -94,8 +113,8 @@ def is_fully_sent(leaf: Leaf) -> bool:
     return 0 < size == sent
 
 
-def judge_standby(leaf: Leaf, look: Look, *, now: datetime) -> Wait | Proven | End:
-    """The activation of the standby supervisor."""
+def judge_standby(leaf: Leaf, look: Look, *, now: datetime, still_s: float) -> Wait | Proven | End:
+    """The activation of the standby supervisor; what it says may be about an earlier try until it has said so for `still_s`."""
     over = is_over(activation_deadline(leaf), now)
     if look.verified is None:
         return _unclear("StandbyActivationUnknown", look.why) if over else Wait(look.why)
@@ -103,37 +122,48 @@ def judge_standby(leaf: Leaf, look: Look, *, now: datetime) -> Wait | Proven | E
     if matches_target(standby.version, leaf.target_version):
         return Proven(f"the standby supervisor runs {standby.version}")
     why = standby.fail_message or f"the standby supervisor is {standby.state.value} and runs {standby.version or '?'}"
-    if over or standby.fail_message:
+    if over or (standby.fail_message and look.still_s >= still_s):
         return End("Failed", "StandbyActivationFailed", why)
     return Wait(why)
 
 
-def judge_activation(leaf: Leaf, look: Look, *, now: datetime, may_commit: bool) -> Judgement:
-    """The activation of the target, as far as it is seen.
-
-    Args:
-        may_commit: no commit was sent yet.
-    """
-    over = is_over(activation_deadline(leaf), now)
+def judge_activation(leaf: Leaf, look: Look, terms: Terms) -> Judgement:
+    """The activation of the target, as far as it is seen."""
+    over = is_over(activation_deadline(leaf), terms.now)
     if look.verified is None:
         if over:
             return End("RebootTimeout", "RebootTimeout", f"the device is not back: {look.why}")
-        return Wait(look.why, away=True)
+        return Wait(look.why, away=look.is_away)
     running, previous = look.running, text_at(leaf.status, "previousVersion")
     if matches_target(running, leaf.target_version):
-        return _on_target(leaf, look, over=over, may_commit=may_commit)
+        return _on_target(leaf, look, over=over, may_commit=terms.may_commit)
     if running == previous:
-        return _on_previous(leaf, look, over=over)
+        return _on_previous(leaf, look, over=over, is_still=look.still_s >= terms.still_s)
     return _on_another(leaf, look, previous, over=over)
 
 
 def _on_another(leaf: Leaf, look: Look, previous: str, *, over: bool) -> Judgement:
-    if look.install.value.operation or look.install.value.pending:
-        return _unclear("ActivationOutcomeUnknown", look.unrest) if over else Wait(look.unrest)
+    if why := third_version_problem(look):
+        return _unclear("ActivationOutcomeUnknown", why) if over else Wait(why)
     message = f"{look.running} runs, neither {leaf.target_version} nor {previous or 'a known version'}"
     if leaf.rollback_on_failure and previous:
         return RollBack(message)
     return End("Failed", "WrongVersion", message, settled=not look.unrest)
+
+
+def third_version_problem(look: Look) -> str:
+    """Why it is not proven that the device runs what OS.Verify says, and does nothing else; empty when it is.
+
+    That the version is not committed, and that a timer will end it, is no reason to stay on it.
+    """
+    state = look.install.value
+    if look.verified is None or not look.install.complete:
+        return look.unrest or "the device cannot be read"
+    if not (matches_target(state.running, look.running) or matches_target(look.running, state.running)):
+        return f"install-oper runs {state.running or '?'}, OS.Verify says {look.running}"
+    if state.operation:
+        return "an install operation is in progress"
+    return f"the activation of {', '.join(state.pending)} is pending" if state.pending else ""
 
 
 def _on_target(leaf: Leaf, look: Look, *, over: bool, may_commit: bool) -> Judgement:
@@ -144,15 +174,20 @@ def _on_target(leaf: Leaf, look: Look, *, over: bool, may_commit: bool) -> Judge
     return _committed(look, leaf.target_version, done=done, over=over, may_commit=may_commit)
 
 
-def _on_previous(leaf: Leaf, look: Look, *, over: bool) -> Judgement:
+def _on_previous(leaf: Leaf, look: Look, *, over: bool, is_still: bool) -> Judgement:
+    """Still, or again, the version from before.
+
+    Only a switch that left it, or did not in time, went back; and only one that has shown the same for a while will not act any more.
+    Its message alone may be about an earlier try.
+    """
     assert look.verified is not None
     failed, previous = look.verified.fail_message, look.running
     is_staged = any(matches_target(each, leaf.target_version) for each in look.install.value.pending)
-    if leaf.strategy == NO_REBOOT and is_staged and look.install.complete:
+    if leaf.strategy == NO_REBOOT and is_staged and look.install.complete and is_still:
         return End("StagedForNextBoot", "", f"{leaf.target_version} boots next, {previous} runs", settled=True)
     if look.unrest:
         return _unclear("ActivationOutcomeUnknown", look.unrest) if over else Wait(look.unrest)
-    if failed or was_away(leaf) or over:
+    if is_still and (was_away(leaf) or over):
         what = failed or ("it went back by itself" if was_away(leaf) else "it did not leave it in time")
         return End("RolledBack", "RolledBack", f"the device runs {previous}: {what}", settled=True)
     return Wait(f"the device still runs {previous}")
@@ -162,7 +197,8 @@ def judge_rollback(leaf: Leaf, look: Look, *, now: datetime, may_commit: bool) -
     """The way back to the version from before; `may_commit` as for the activation."""
     over, previous = is_over(rollback_deadline(leaf), now), text_at(leaf.status, "previousVersion")
     if look.verified is None:
-        return _unclear("RollbackTimeout", f"the device is not back: {look.why}") if over else Wait(look.why, away=True)
+        late = f"the device is not back: {look.why}"
+        return _unclear("RollbackTimeout", late) if over else Wait(look.why, away=look.is_away)
     if not matches_target(look.running, previous):
         why = f"{look.running} runs, not {previous}"
         return End("Failed", "RollbackFailed", why) if over else Wait(why)
@@ -182,17 +218,19 @@ def _committed(look: Look, version: str, *, done: End, over: bool, may_commit: b
     return Wait(sight.message)
 
 
-def judge_rest(look: Look) -> Wait | Proven:
-    """Whether nothing goes on any more on the device of a leaf that ended, or may claim nothing."""
+def judge_rest(look: Look, *, still_s: float) -> Wait | Proven:
+    """Whether nothing goes on any more on the device of a leaf that ended, or may claim nothing, and has not for `still_s`."""
+    if not look.unrest and look.still_s < still_s:
+        return Wait(f"the device is at rest and runs {look.running}, and may still act")
     return Wait(look.unrest) if look.unrest else Proven(f"the device is at rest and runs {look.running}")
 
 
-def judge_end(leaf: Leaf, look: Look) -> Wait | Proven:
+def judge_end(leaf: Leaf, look: Look, *, still_s: float) -> Wait | Proven:
     """Whether what became of an ended leaf is proven.
 
     A device at rest proves it, except for an install that may or may not have added what the device lists now.
     """
-    rest = judge_rest(look)
+    rest = judge_rest(look, still_s=still_s)
     if isinstance(rest, Wait) or text_at(leaf.status, "failureReason") != INSTALL_UNKNOWN:
         return rest
     state = inventory_state(look.install, leaf.target_version)

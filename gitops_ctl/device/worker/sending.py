@@ -8,16 +8,23 @@ from contextlib import suppress
 from typing import Final
 
 from gitops_ctl.core.conditions import Condition
-from gitops_ctl.core.errors import GitopsError
+from gitops_ctl.core.errors import Conflict, GitopsError
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
 from gitops_ctl.device.gnoi import SoftwareSession
-from gitops_ctl.device.installcommit import send_commit
+from gitops_ctl.device.installcommit import CommitNeed, commit_need, send_commit
 from gitops_ctl.device.installstream import InstallOrder, InstallTerms
 from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown
+from gitops_ctl.device.reads import install_state
 from gitops_ctl.device.spool import Image
 from gitops_ctl.device.worker import leafstatus
-from gitops_ctl.device.worker.claims import claim, claim_commit, denial
-from gitops_ctl.device.worker.deadlines import activation_deadline, install_deadline, install_s, is_over
+from gitops_ctl.device.worker.claims import Denial, claim, claim_commit, commit_denial, denial, early_denial
+from gitops_ctl.device.worker.deadlines import (
+    activation_deadline,
+    install_deadline,
+    install_s,
+    is_over,
+    rollback_deadline,
+)
 from gitops_ctl.device.worker.decision import NO_REBOOT
 from gitops_ctl.device.worker.gatepass import pass_gate
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
@@ -25,7 +32,7 @@ from gitops_ctl.device.worker.looking import gnoi_of, netconf_of
 from gitops_ctl.device.worker.progress import ProgressTeller
 from gitops_ctl.device.worker.settling import give_up
 from gitops_ctl.device.worker.starting import pacer_of, wanted_image
-from gitops_ctl.fleet.leaf import Leaf
+from gitops_ctl.fleet.leaf import ACTIVATIONS, Leaf
 from gitops_ctl.fleet.receipt import matches_target
 
 INSTALLS: Final = {"PrimaryInstall": "primarySupervisorInstalled", "StandbyInstall": "standbySupervisorInstalled"}
@@ -35,30 +42,60 @@ async def send(work: Work, stage: str) -> float:
     """Claim the stage and send its request, when everything for it holds."""
     if late := _too_late(work, stage):
         return await give_up(work, *late)
-    if (found := await denial(work, stage)) is not None:
-        if found.is_final:
-            return await give_up(work, found.reason, found.message)
-        return await _told(work, found.reason, found.message)
+    if (found := await early_denial(work, stage)) is not None:
+        return await _denied(work, found)
     try:
         await (_install(work, stage) if stage in INSTALLS else _activate(work, stage))
     except _NotSent as error:
-        return await _told(work, error.cause.reason, error.cause.message)
+        return await _denied(work, error.denial)
     return AGAIN
 
 
-class _NotSent(Exception):
-    """There is no session or no image: nothing was claimed."""
+async def _denied(work: Work, found: Denial) -> float:
+    if found.is_final:
+        return await give_up(work, found.reason, found.message)
+    if found.begins_again:
+        work.leaf = await work.desk.write(work.leaf, {"previousVersion": None})
+        return AGAIN
+    return await _told(work, found.reason, found.message)
 
-    def __init__(self, cause: GitopsError) -> None:
-        super().__init__(cause.message)
-        self.cause = cause
+
+class _NotSent(Exception):
+    """Something for the claim is missing, or there is no session or no image: nothing was claimed."""
+
+    def __init__(self, denial: Denial) -> None:
+        super().__init__(denial.message)
+        self.denial = denial
+
+
+async def _require(work: Work, stage: str) -> None:
+    """Everything that has to hold directly before the claim; it takes the turn of the device for its looks.
+
+    Raises:
+        _NotSent: something does not.
+    """
+    if late := _too_late(work, stage):
+        raise _NotSent(Denial(*late, is_final=True))
+    if (found := await denial(work, stage)) is not None:
+        raise _NotSent(found)
+
+
+async def _require_version(work: Work, session: SoftwareSession, stage: str) -> None:
+    """That the device runs what it ran when that was judged, else _NotSent."""
+    member = "runningVersion" if stage == "RollbackActivation" else "previousVersion"
+    expected, seen = text_at(work.leaf.status, member), await session.verify()
+    if seen.version != expected:
+        raise _NotSent(Denial("DeviceNotQuiescent", f"the device runs {seen.version}, not {expected}"))
 
 
 def _too_late(work: Work, stage: str) -> tuple[str, str] | None:
     """Why a further claim comes after the deadline that it shares with those before it."""
-    if stage == "StandbyInstall" and is_over(install_deadline(work.leaf), work.now):
+    if stage in INSTALLS and is_over(install_deadline(work.leaf), work.now):
         return "InstallTimeout", "the time for all installs is over"
-    if stage == "PrimaryActivation" and is_over(activation_deadline(work.leaf), work.now):
+    if stage == "RollbackActivation":
+        is_late = is_over(rollback_deadline(work.leaf), work.now)
+        return ("RollbackTimeout", "the time for the way back is over") if is_late else None
+    if stage in ACTIVATIONS and is_over(activation_deadline(work.leaf), work.now):
         return "ActivationTimeout", "the time for all activations is over"
     return None
 
@@ -76,14 +113,17 @@ async def _install(work: Work, stage: str) -> None:
             work.ports.spool.image(wanted_image(leaf), work.access.opening, pacer=pacer_of(work)) as image,
             gnoi_of(work.ports, work.access) as session,
         ):
-            await session.verify()
+            await _require(work, stage)
+            await _require_version(work, session, stage)
             claimed = True
             work.leaf = await claim(work, stage)
             outcome = await _streamed(work, session, image, stage)
+    except Conflict:
+        raise
     except GitopsError as error:
         if claimed:
             raise
-        raise _NotSent(error) from error
+        raise _NotSent(Denial(error.reason, error.message)) from error
     await work.answered(lambda fresh: _installed(work, fresh, stage, outcome))
 
 
@@ -151,20 +191,27 @@ def _progress(sent: int, total: object) -> dict[str, JsonValue]:
 async def _activate(work: Work, stage: str) -> None:
     claimed = False
     version = text_at(work.leaf.status, "previousVersion" if stage == "RollbackActivation" else "validatedVersion")
+    if stage != "RollbackActivation" and not matches_target(version, work.leaf.target_version):
+        message = f"the device validated {version or 'no version'}, the plan says {work.leaf.target_version}"
+        raise _NotSent(Denial("ValidatedVersionMismatch", message, is_final=True))
+    no_reboot = work.leaf.strategy == NO_REBOOT and stage != "RollbackActivation"
     try:
-        async with work.access.turn, gnoi_of(work.ports, work.access) as session:
-            await session.verify()
-            claimed = True
-            work.leaf = await claim(work, stage)
-            no_reboot = work.leaf.strategy == NO_REBOOT and stage != "RollbackActivation"
-            try:
-                outcome = await session.activate(version, standby=stage == "StandbyActivation", no_reboot=no_reboot)
-            except GitopsError as error:
-                outcome = Unknown(error.message)
+        async with gnoi_of(work.ports, work.access) as session:
+            await _require(work, stage)
+            async with work.access.turn:
+                await _require_version(work, session, stage)
+                claimed = True
+                work.leaf = await claim(work, stage)
+                try:
+                    outcome = await session.activate(version, standby=stage == "StandbyActivation", no_reboot=no_reboot)
+                except GitopsError as error:
+                    outcome = Unknown(error.message)
+    except Conflict:
+        raise
     except GitopsError as error:
         if claimed:
             raise
-        raise _NotSent(error) from error
+        raise _NotSent(Denial(error.reason, error.message)) from error
     await work.answered(lambda fresh: _activated(work, fresh, stage, outcome))
 
 
@@ -187,16 +234,29 @@ def _activated(work: Work, leaf: Leaf, stage: str, outcome: Outcome) -> JsonObje
 async def commit(work: Work) -> float:
     """Have the device keep what runs: the marker first, then the one request; the next look tells what became of it."""
     marked = False
+    if (found := await commit_denial(work)) is not None:
+        return await _told(work, found.reason, found.message)
     try:
         async with work.access.turn, netconf_of(work.ports, work.access) as session:
+            sight = commit_need(await install_state(session), version=_kept_version(work.leaf))
+            if sight.need is not CommitNeed.NEEDED:
+                return await _told(work, "CommitNotNeededNow", sight.message)
             marked = True
             work.leaf = await claim_commit(work)
             await send_commit(session, operation_id=work.ports.new_id())
+    except Conflict:
+        raise
     except GitopsError as error:
         if marked:
             raise
         return await _told(work, error.reason, error.message)
     return AGAIN
+
+
+def _kept_version(leaf: Leaf) -> str:
+    """The version that a commit is to keep."""
+    is_back = leaf.claim("RollbackActivation") is not None
+    return text_at(leaf.status, "previousVersion") if is_back else leaf.target_version
 
 
 def _reason(what: str, kind: str) -> str:

@@ -20,6 +20,7 @@ from gitops_ctl.device.worker.observing import (
     Judgement,
     Proven,
     RollBack,
+    Terms,
     Wait,
     judge_activation,
     judge_end,
@@ -28,14 +29,15 @@ from gitops_ctl.device.worker.observing import (
     judge_rollback,
     judge_standby,
 )
+from gitops_ctl.fleet.leaf import ACTIVATIONS
 
 CORROBORATED = "NativeInstallCorroborated"
 
 
 async def settle_install(work: Work, stage: str) -> float:
     """What became of an install whose answer is not known."""
-    seen = _as_far_as(stage, await look(work.ports, work.access))
-    judgement = judge_install(work.leaf, seen, now=work.now)
+    seen = _as_far_as(stage, await _looked(work))
+    judgement = judge_install(work.leaf, seen, now=work.now, still_s=work.ports.still_s)
     if not isinstance(judgement, Proven):
         return await _ended_or_waiting(work, seen, judgement, phase="TransferInterrupted")
     installed = "standbySupervisorInstalled" if stage == "StandbyInstall" else "primarySupervisorInstalled"
@@ -54,8 +56,8 @@ def _as_far_as(stage: str, seen: Look) -> Look:
 
 async def settle_standby(work: Work) -> float:
     """What became of the activation of the standby supervisor."""
-    seen = await look(work.ports, work.access)
-    judgement = judge_standby(work.leaf, seen, now=work.now)
+    seen = await _looked(work)
+    judgement = judge_standby(work.leaf, seen, now=work.now, still_s=work.ports.still_s)
     if not isinstance(judgement, Proven):
         return await _ended_or_waiting(work, seen, judgement, phase="AwaitingReachability")
     return await _write(work, {"standbySupervisorActivated": True, "message": judgement.message})
@@ -63,14 +65,15 @@ async def settle_standby(work: Work) -> float:
 
 async def settle_activation(work: Work) -> tuple[float, Judgement]:
     """What became of the activation; a Commit and a RollBack are for the caller to send."""
-    seen = await look(work.ports, work.access)
-    judgement = judge_activation(work.leaf, seen, now=work.now, may_commit=may_commit(work))
+    seen = await _looked(work)
+    terms = Terms(work.now, work.ports.still_s, may_commit(work))
+    judgement = judge_activation(work.leaf, seen, terms)
     return await _after(work, seen, judgement, phase="AwaitingReachability"), judgement
 
 
 async def settle_rollback(work: Work) -> tuple[float, Judgement]:
     """What became of the way back; a Commit is for the caller to send."""
-    seen = await look(work.ports, work.access)
+    seen = await _looked(work)
     judgement = judge_rollback(work.leaf, seen, now=work.now, may_commit=may_commit(work))
     return await _after(work, seen, judgement, phase="RollingBack"), judgement
 
@@ -80,10 +83,16 @@ def may_commit(work: Work) -> bool:
     return work.leaf.install_commit is None or is_unsent(work, work.leaf, INSTALL_COMMIT)
 
 
+async def _looked(work: Work) -> Look:
+    """A look, and for how long all of them have shown the same since the last claim."""
+    seen = await look(work.ports, work.access)
+    return replace(seen, still_s=work.still_s((last_stage(work.leaf), seen.running, seen.install)))
+
+
 async def look_on(work: Work) -> float:
     """An ended leaf whose outcome is not proven: it is settled as soon as a look proves it."""
-    seen = _as_far_as(last_stage(work.leaf), await look(work.ports, work.access))
-    judgement = judge_end(work.leaf, seen)
+    seen = _as_far_as(last_stage(work.leaf), await _looked(work))
+    judgement = judge_end(work.leaf, seen, still_s=work.ports.still_s)
     if isinstance(judgement, Wait):
         return work.ports.poll_s
     settled = leafstatus.settled_condition(judgement.message)
@@ -95,10 +104,11 @@ async def give_up(work: Work, reason: str, message: str = "") -> float:
     said = message or "no further claim may be made"
     if not work.leaf.claims:
         return await _write(work, leafstatus.ended(work.leaf, "Failed", now=work.now, reason=reason, message=said))
-    seen = await look(work.ports, work.access)
-    judgement = judge_rest(seen)
+    seen = await _looked(work)
+    is_acting = last_stage(work.leaf) in ACTIVATIONS and not is_unsent(work, work.leaf, last_stage(work.leaf))
+    judgement = judge_rest(seen, still_s=work.ports.still_s if is_acting else 0.0)
     if isinstance(judgement, Wait):
-        return await _waiting(work, reason, f"{said}; {judgement.why}")
+        return await waiting(work, reason, f"{said}; {judgement.why}")
     told = f"{said}; {judgement.message}"
     end = leafstatus.ended(work.leaf, "Failed", now=work.now, reason=reason, message=told, settled=True)
     return await _write(work, _sight(work, seen) | end)
@@ -166,7 +176,8 @@ def _reachable(work: Work, *, away: bool) -> dict[str, JsonValue]:
     return {}
 
 
-async def _waiting(work: Work, reason: str, message: str) -> float:
+async def waiting(work: Work, reason: str, message: str) -> float:
+    """Say why nothing goes on, and look again later."""
     await _write(work, leafstatus.told(work.leaf, reason, message, now=work.now))
     return work.ports.poll_s
 

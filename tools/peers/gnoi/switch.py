@@ -17,6 +17,9 @@ SETTINGS: dict[str, Any] = {
     "bootFails": "message",  # and whether the switch says so after it came back with the old one: message, silent
     "rebootS": 0.2,
     "ignoreNoReboot": False,
+    "effectAfterS": 0.0,  # an activation that was accepted shows nowhere for this long, and takes effect then
+    "listedAfterS": 0.0,  # a package that was added shows in no inventory for this long
+    "later": [],  # what was accepted and is due: {"at", "what": activate or store, "arguments"}
     "quirks": False,  # of a public implementation: UNKNOWN for wrong orders and on top of INSTALL_IN_PROGRESS, no service System
     "clockOffsetS": 0.0,
     "inactiveS": 0.0,  # RebootStatus does not know of a reboot for this long after it was accepted
@@ -90,7 +93,16 @@ def require_installable(device: dict[str, Any], version: str, *, standby: bool, 
 
 
 def store(device: dict[str, Any], version: str, *, standby: bool, size: int, failing: bool, now: float) -> None:
-    """The package is available from now on."""
+    """The package is available from now on, or once the inventory lists it."""
+    gnoi = device["gnoi"]
+    if gnoi["listedAfterS"]:
+        arguments = {"version": version, "standby": standby, "size": size, "failing": failing}
+        gnoi["later"].append({"at": now + gnoi["listedAfterS"], "what": "store", "arguments": arguments})
+        return
+    _store(device, version, standby=standby, size=size, failing=failing, now=now)
+
+
+def _store(device: dict[str, Any], version: str, *, standby: bool, size: int, failing: bool, now: float) -> None:
     gnoi = device["gnoi"]
     if failing:
         gnoi["failing"].append(version)
@@ -114,7 +126,16 @@ def require_activatable(device: dict[str, Any], version: str, *, standby: bool) 
 
 
 def activate(device: dict[str, Any], version: str, *, standby: bool, no_reboot: bool, now: float) -> None:
-    """Set the version of the next boot, and boot unless that is to wait."""
+    """Set the version of the next boot, and boot unless that is to wait; after a while where the switch takes its time."""
+    gnoi = device["gnoi"]
+    if gnoi["effectAfterS"]:
+        arguments = {"version": version, "standby": standby, "no_reboot": no_reboot}
+        gnoi["later"].append({"at": now + gnoi["effectAfterS"], "what": "activate", "arguments": arguments})
+        return
+    _activate(device, version, standby=standby, no_reboot=no_reboot, now=now)
+
+
+def _activate(device: dict[str, Any], version: str, *, standby: bool, no_reboot: bool, now: float) -> None:
     gnoi = device["gnoi"]
     due = {"until": now + gnoi["rebootS"], "into": version}
     if standby:
@@ -140,6 +161,9 @@ def reboot(device: dict[str, Any], *, now: float) -> None:
 def settle(device: dict[str, Any], now: float) -> None:
     """What is due by now happens: reboots begin and end."""
     gnoi = device["gnoi"]
+    for one in [each for each in gnoi["later"] if each["at"] <= now]:
+        gnoi["later"].remove(one)
+        (_activate if one["what"] == "activate" else _store)(device, **one["arguments"], now=one["at"])
     pending, due, standby = gnoi["pendingReboot"], gnoi["reboot"], gnoi["standbyReboot"]
     if pending is not None and pending["at"] <= now and due is None:
         reboot(device, now=now)
@@ -156,6 +180,7 @@ def next_due(device: dict[str, Any]) -> float:
     """The next moment at which something happens by itself; far away when nothing does."""
     gnoi = device["gnoi"]
     moments = [each["until"] for each in (gnoi["reboot"], gnoi["standbyReboot"], device["committing"]) if each]
+    moments += [each["at"] for each in gnoi["later"]]
     moments += [gnoi["pendingReboot"]["at"]] if gnoi["pendingReboot"] else []
     moments += [device["autoAbort"]["deadline"]] if device["autoAbort"] else []
     return min(moments, default=float("inf"))

@@ -150,7 +150,11 @@ class Session:
 
     def _commit(self, reply: etree._Element, operation: etree._Element, fault: dict[str, Any]) -> None:
         with self._file.change() as device:
-            device["commits"].append({"uuid": operation.findtext(f"{{{INSTALL_RPC}}}uuid"), "at": self._now()})
+            told = {"uuid": operation.findtext(f"{{{INSTALL_RPC}}}uuid"), "at": self._now()}
+            if any(one["at"] >= device["bootTime"] for one in device["commits"]) and "gnoi" in device:
+                # What was booted is committed by one request; another one is a violation of at-most-once.
+                device["gnoi"]["violations"].append({"method": "Commit", "arguments": {}, "at": self._now()})
+            device["commits"].append(told)
             if device["operation"] is not None:
                 _add_error(reply, {"tag": "in-use", "message": "an install operation is in progress"})
                 return

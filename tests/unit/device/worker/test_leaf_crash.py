@@ -8,7 +8,7 @@ import pytest
 from tests.support.kube_crash import Crash
 from tests.support.leaf_world import LeafWorld
 
-WRITES, CALLS = 15, 9
+WRITES, CALLS = 15, 10
 """Of an upgrade without a fault."""
 ENDS = {"Succeeded", "Failed", "RolledBack"}
 
