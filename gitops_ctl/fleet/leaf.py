@@ -232,6 +232,12 @@ class Leaf:
         """Whether its device was given back: nothing of it holds or changes anything any more."""
         return self.admission is not None and self.admission.state == "Settled"
 
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it was stopped before its first claim: none was made, and none can be made unless it is granted anew."""
+        state = self.admission.state if self.admission is not None else ""
+        return state in {"Revoked", "Settled"} and not self.claims and self.install_commit is None
+
     def claim(self, stage: str) -> Claim | None:
         """The claim of that stage."""
         return next((found for found in self.claims if found.stage == stage), None)

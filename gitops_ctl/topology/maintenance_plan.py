@@ -1,7 +1,8 @@
 """Maintenance of a device: a worker asks through the mutation Lease, the manager guards the Node and then acknowledges (rollouts.md, 13.6).
 
 Any disruptive holder puts the guard up, also with a bad request.  A session ends when its outcome is resolved and the Lease was let go: an
-expired Lease ends nothing, because the device may still be changing.
+expired Lease ends nothing, because the device may still be changing.  A leaf that was stopped before its first claim has no outcome to wait
+for, as long as the worker's journal can prove that there was no claim (13.9).
 """
 
 import re
@@ -111,9 +112,9 @@ def _of_session(seen: MaintenanceSeen, session: JsonObject) -> MaintenanceStep:
     holder = holder_of(seen.lease)
     own = text_at(session, "lease", "holder")
     if _is_over(seen, session):
-        if holder != own:
+        if holder != own or _is_gone(seen, session):
             settled = {**session, "phase": "Settled", "message": "the outcome is resolved and the Lease was let go"}
-            guard = is_disruptive(holder)
+            guard = holder != own and is_disruptive(holder)
             return MaintenanceStep(guard, settled, _blocked(f"the Lease is held by {holder}") if guard else _idle())
         return _acknowledged(seen, session, "the outcome is resolved; the worker still holds the Lease")
     if list_at(seen.leaf or {}, "status", "managedMutationClaims") and text_at(session, "phase") == "Acknowledged":
@@ -134,10 +135,26 @@ def _acknowledged(seen: MaintenanceSeen, session: JsonObject, why: str) -> Maint
 
 def _is_over(seen: MaintenanceSeen, session: JsonObject) -> bool:
     """Whether nothing can come of the session's operation any more."""
-    if seen.leaf is None or text_at(seen.leaf, "metadata", "uid") != text_at(session, "operation", "uid"):
+    if _is_gone(seen, session) or seen.leaf is None:
         # A leaf goes only after it was settled; in a restored cluster it may be missing, and then the lock still stands.
         return not object_at(seen.device, "status", "topologyLock")
-    return is_resolved(seen.leaf)
+    return is_resolved(seen.leaf) or (_is_given_up(seen.leaf) and not _is_history_lost(seen.device))
+
+
+def _is_gone(seen: MaintenanceSeen, session: JsonObject) -> bool:
+    """Whether the session's operation does not exist any more: its worker has nothing left by which it could let go."""
+    return seen.leaf is None or text_at(seen.leaf, "metadata", "uid") != text_at(session, "operation", "uid")
+
+
+def _is_given_up(leaf: JsonObject) -> bool:
+    """Whether a leaf was stopped before its first claim: a claim and a revocation are writes of one object, so none can follow."""
+    status = object_at(leaf, "status")
+    was_claimed = bool(list_at(status, "managedMutationClaims")) or "installCommit" in status
+    return text_at(status, "managerAdmission", "state") == "Revoked" and not was_claimed
+
+
+def _is_history_lost(device: JsonObject) -> bool:
+    return text_at(device, "status", "workerReport", "journal", "state", default="Ready") != "Ready"
 
 
 def is_resolved(leaf: JsonObject) -> bool:

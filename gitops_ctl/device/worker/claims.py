@@ -157,6 +157,12 @@ def forgotten_commit(work: Work, leaf: Leaf) -> Claim | None:
     return work.ports.journal.known(key_of(leaf, INSTALL_COMMIT))
 
 
+def is_given_up(work: Work) -> bool:
+    """Whether the leaf was stopped before its first claim, and the journal proves that nothing was sent for it either."""
+    leaf = work.leaf
+    return leaf.is_given_up and not (forgotten(work, leaf) or _history_problem(work, work.device))
+
+
 def _stages_of(leaf: Leaf) -> tuple[str, ...]:
     """The stages that this leaf can have: preparation and activation of a device share their reservation."""
     if leaf.strategy == PREPARE_ONLY:

@@ -47,6 +47,8 @@ class Step(StrEnum):
     """Ended, and what became of a claim is not proven."""
     INVALIDATE = "Invalidate"
     """Look once more at a prepared device."""
+    LET_GO = "LetGo"
+    """Stopped before its first claim: give the maintenance back that it asked for."""
     DONE = "Done"
     """Ended and proven: give back what the worker holds."""
 
@@ -84,7 +86,7 @@ def next_step(leaf: Leaf, gate: Gate, *, unsent: bool = False) -> Next:
     by_hand = leaf.recovery is not None and leaf.recovery.outcome == VERIFIED_BY_HAND
     if by_hand and (leaf.has_unresolved_claim or not leaf.is_terminal):
         return Next(Step.BY_HAND)
-    if leaf.is_terminal:
+    if leaf.is_terminal or leaf.is_given_up:
         return _ended(leaf)
     if not gate.may_progress:
         return Next(Step.WAIT)
@@ -98,6 +100,8 @@ def next_step(leaf: Leaf, gate: Gate, *, unsent: bool = False) -> Next:
 
 
 def _ended(leaf: Leaf) -> Next:
+    if not leaf.is_terminal:
+        return Next(Step.LET_GO)
     if leaf.has_unresolved_claim:
         return Next(Step.LOOK_ON)
     is_asked = "managerInvalidation" in leaf.status and "preparedInvalidation" not in leaf.status

@@ -12,7 +12,7 @@ from gitops_ctl.core.errors import Conflict
 from gitops_ctl.device.journal import JournalUnavailable
 from gitops_ctl.device.journalrecords import Claim, ClaimKey
 from gitops_ctl.device.worker import leafstatus, preparing, sending, settling, starting
-from gitops_ctl.device.worker.claims import forgotten, forgotten_commit, is_unsent
+from gitops_ctl.device.worker.claims import forgotten, forgotten_commit, is_given_up, is_unsent
 from gitops_ctl.device.worker.deadlines import activation_deadline, is_over
 from gitops_ctl.device.worker.decision import Next, Step, next_step
 from gitops_ctl.device.worker.gatepass import pass_gate
@@ -62,22 +62,25 @@ class Lifecycle:
             return None
         access = await accesses(leaf)
         passed = await pass_gate(self._ports, self._desk, access, leaf)
-        if not passed.is_ours:
-            return await self._left_alone(passed.leaf)
         work = Work(
             *(self._ports, self._desk, access, passed.leaf, passed.device, passed.node, passed.gate),
             *(self._answers, self._sights),
         )
+        if not passed.is_ours:
+            return await self._left_alone(work)
         turn = self._turns.setdefault(f"{namespace}/{leaf.device_name}", asyncio.Lock())
         if turn.locked() or not await is_first(work):
             return self._ports.poll_s
         async with turn:
             return await self._worked(work)
 
-    async def _left_alone(self, leaf: Leaf) -> float:
+    async def _left_alone(self, work: Work) -> float:
         """A leaf that is not, or not any more, this worker's; what two persons or its outcome settled is history all the same."""
+        leaf = work.leaf
         if leaf.is_outcome_resolved or leaf.recovery is not None:
             await _settle_journal(self._ports, leaf)
+        if leaf.is_outcome_resolved or is_given_up(work):
+            await work.access.maintenance.let_go(leaf)
         return self._ports.poll_s
 
     async def _worked(self, work: Work) -> float | None:
@@ -140,7 +143,15 @@ async def _settle_rollback(work: Work) -> float:
     return await sending.commit(work) if isinstance(judgement, Commit) else wait_s
 
 
-_PLAIN: Final[dict[Step, Callable[[Work], Awaitable[float]]]] = {
+async def _let_go(work: Work) -> float | None:
+    """Give the maintenance back; while the journal is lost, an absent claim proves nothing and the device stays guarded."""
+    if not is_given_up(work):
+        return work.ports.poll_s
+    await work.access.maintenance.let_go(work.leaf)
+    return None
+
+
+_PLAIN: Final[dict[Step, Callable[[Work], Awaitable[float | None]]]] = {
     Step.BEGIN: starting.begin,
     Step.CHECK: starting.check,
     Step.PIN: starting.pin,
@@ -151,6 +162,7 @@ _PLAIN: Final[dict[Step, Callable[[Work], Awaitable[float]]]] = {
     Step.INVALIDATE: preparing.invalidate,
     Step.BY_HAND: settling.by_hand,
     Step.LOOK_ON: settling.look_on,
+    Step.LET_GO: _let_go,
 }
 
 

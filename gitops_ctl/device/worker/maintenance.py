@@ -36,7 +36,9 @@ async def ask(equipment: Equipment, place: Place, leaf: Leaf) -> MaintenanceSess
     session = device.session
     used = session.session_token if session is not None and session.phase == "Settled" else ""
     lease = await _lease_of(equipment, place)
-    if lease is None or not await _hold(equipment, lease, leaf, used=used, new_token=equipment.new_id):
+    if lease is None or (session is not None and session.phase != "Settled" and session.operation.uid != leaf.uid):
+        return None
+    if not await _hold(equipment, lease, leaf, used=used, new_token=equipment.new_id):
         return None
     if session is None or not session.is_maintenance or session.operation.uid != leaf.uid:
         return None
@@ -86,7 +88,9 @@ async def _hold(
     """Hold the Lease with the request of this leaf; whether it is held now."""
     holder = text_at(lease, "spec", "holderIdentity")
     if holder not in ("", holder_of(leaf)):
-        return False
+        if not await _is_forgotten(equipment, lease, holder):
+            return False
+        holder = ""
     now = equipment.clock.wall()
     asked = texts_at(lease, "metadata", "annotations")
     token = asked.get(f"{names.MAINTENANCE}session-token", "") if holder else ""
@@ -108,6 +112,20 @@ async def _hold(
     except Conflict:
         return False
     return True
+
+
+async def _is_forgotten(equipment: Equipment, lease: JsonObject, holder: str) -> bool:
+    """Whether the leaf that holds the Lease is gone: it was deleted before its worker could let go."""
+    asked = texts_at(lease, "metadata", "annotations")
+    namespace, name, uid = (
+        asked.get(f"{names.MAINTENANCE}operation-{one}", "") for one in ("namespace", "name", "uid")
+    )
+    if not (namespace and name and uid) or holder != f"{names.HOLDER_UPGRADE}{uid}":
+        return False
+    found = await equipment.client.find(
+        f"/apis/{names.OPERATIONS_GROUP}/v1alpha1/namespaces/{namespace}/iosxesoftwareupgrades/{name}"
+    )
+    return found is None or text_at(found, "metadata", "uid") != uid
 
 
 def _request(leaf: Leaf, token: str, requested_at: str, *, now: datetime) -> dict[str, str]:

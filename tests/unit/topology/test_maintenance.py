@@ -194,6 +194,35 @@ def test_an_outcome_without_all_its_parts_settles_nothing(operation: Any) -> Non
     assert plan(session("Active"), held=lease(""), operation=operation).guard
 
 
+def test_a_leaf_that_was_revoked_before_its_first_claim_ends_its_session_once_the_lease_is_let_go() -> None:
+    assert plan(session(), held=lease(), operation=leaf(admission="Revoked")).session is None
+    step = plan(session(), held=lease(""), operation=leaf(admission="Revoked"))
+    assert (step.guard, step.condition.reason) == (False, Reason.IDLE)
+    assert step.session is not None
+    assert step.session["phase"] == "Settled"
+
+
+@pytest.mark.parametrize(
+    "status",
+    [{"managedMutationClaims": [CLAIM]}, {"installCommit": {"state": "Requested"}}],
+    ids=["claimed", "commit"],
+)
+def test_a_revoked_leaf_with_a_claim_in_flight_keeps_its_session(status: Any) -> None:
+    assert plan(session("Active"), held=lease(""), operation=leaf(admission="Revoked", **status)).guard
+
+
+def test_while_the_journal_is_lost_an_absent_claim_ends_no_session() -> None:
+    tree = session()
+    tree["status"]["workerReport"] = {"journal": {"id": "a", "sequence": 1, "state": "HistoryLost"}}
+    assert plan(tree, held=lease(""), operation=leaf(admission="Revoked")).guard
+
+
+def test_a_session_whose_leaf_is_gone_ends_though_nobody_lets_the_lease_go() -> None:
+    step = plan(session(), held=lease(), operation=None)
+    assert step.session is not None
+    assert (step.guard, step.session["phase"]) == (False, "Settled")
+
+
 def test_a_resolved_session_waits_for_its_worker_to_let_go() -> None:
     step = plan(session("Active"), held=lease(), operation=ended())
     assert (step.guard, step.session) == (True, None)

@@ -17,7 +17,7 @@ from gitops_ctl.fleet.identity import device_key, mutation_lease_name
 from gitops_ctl.fleet.revision import worker_revision
 from tests.doubles.apiserver.direct import direct_client
 from tests.doubles.gnoi import DirectGnoi
-from tests.support.admission_world import DEVICES
+from tests.support.admission_world import DEVICES, LEAVES
 from tests.support.device_planes import HOST_KEY
 from tests.support.leaf_world import POD, LeafWorld
 from tests.support.rollout_planning import NAMESPACE, ago
@@ -188,3 +188,70 @@ async def test_the_worker_publishes_the_revision_that_its_secrets_prove(world):
         template_digest=DIGEST, credential=version, tls="", provisioning=""
     )
     assert world.status["workerControl"]["updatedAt"] >= ago(0)
+
+
+@pytest.mark.parametrize("state", ["Revoked", "Settled"])
+async def test_a_leaf_that_was_stopped_before_its_first_claim_lets_the_lease_go(world, state):
+    async with world.executing() as step:
+        await step()
+        assert world.holder
+        world.acknowledge_session()
+        world.set_leaf("status", "managerAdmission", "state", to=state)
+        assert await step() is None
+        assert world.holder == ""
+        lease = world.tree(LEASES, LEASE)
+        await step(2)
+    assert world.tree(LEASES, LEASE) == lease
+    assert world.mutations() == []
+
+
+async def test_a_stopped_leaf_lets_go_also_when_it_is_not_the_workers_any_more(world):
+    async with world.executing() as step:
+        await step()
+        world.set_leaf("status", "managerAdmission", "state", to="Revoked")
+        generation = world.tree(DEVICES, "edge-1")["metadata"]["generation"]
+        world.change(DEVICES, "edge-1", "metadata", "generation", to=generation + 1)
+        await step()
+    assert world.holder == ""
+
+
+async def test_while_the_journal_is_lost_a_stopped_leaf_keeps_the_lease(world):
+    async with world.executing() as step:
+        await step()
+        world.set_leaf("status", "managerAdmission", "state", to="Revoked")
+        world.change(DEVICES, "edge-1", "status", "workerReport", "journal", "id", to="another-journal")
+        await step(2)
+    assert world.holder
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["gone", "there"])
+async def test_the_lease_of_a_leaf_that_is_gone_is_taken_over(world, exists):
+    name = world.target().child_name
+    asked = dict(
+        zip(
+            names.MAINTENANCE_MEMBERS, ("rollout-v1", "0" * 16, ago(9), NAMESPACE, name, "uid-1", "0", "S"), strict=True
+        )
+    )
+    if exists:
+        world.put(LEAVES, {**world.leaf(), "metadata": {**world.leaf()["metadata"], "name": "former", "uid": "uid-1"}})
+        asked["operation-name"] = "former"
+    world.change(
+        LEASES, LEASE, "metadata", "annotations", to={f"{names.MAINTENANCE}{key}": one for key, one in asked.items()}
+    )
+    world.change(LEASES, LEASE, "spec", "holderIdentity", to="software-upgrade/uid-1")
+    async with world.executing() as step:
+        await step()
+    assert world.holder == (
+        "software-upgrade/uid-1" if exists else f"software-upgrade/{world.leaf()['metadata']['uid']}"
+    )
+
+
+async def test_nobody_takes_the_lease_while_the_session_of_another_leaf_is_open(world):
+    session = {"phase": "Acknowledged", "operation": {"namespace": NAMESPACE, "name": "former", "uid": "uid-1"}}
+    world.change(DEVICES, "edge-1", "status", "maintenanceSession", to=session)
+    async with world.executing() as step:
+        await step()
+        assert world.holder == ""
+        world.change(DEVICES, "edge-1", "status", "maintenanceSession", "phase", to="Settled")
+        await step()
+    assert world.holder == f"software-upgrade/{world.leaf()['metadata']['uid']}"
