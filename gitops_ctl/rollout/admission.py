@@ -14,10 +14,12 @@ from gitops_ctl.fleet.ledger import Ledger
 from gitops_ctl.kube.answers import AlreadyExists
 from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.epochs import EPOCH_TRANSITION
+from gitops_ctl.rollout.fence import Revocation, fence
 from gitops_ctl.rollout.leafplan import (
     NETWORK_MEMBERS,
     Activation,
     LeafPlan,
+    account_of,
     acquisition_from,
     control_patch,
     leaf_path,
@@ -29,7 +31,7 @@ from gitops_ctl.rollout.lock import ReleaseFirst, acquisition_in, held
 from gitops_ctl.rollout.ports import Ports
 from gitops_ctl.rollout.refusal import Reason, Refusal
 from gitops_ctl.rollout.release import release_unclaimed
-from gitops_ctl.rollout.targets import Target
+from gitops_ctl.rollout.targets import Target, journal_is_lost
 from gitops_ctl.rollout.validation import Facts, Valid, admissible, lock_claim, request_of, same_campaign
 
 
@@ -105,8 +107,19 @@ async def _release_leftover(step: _Step, facts: Facts) -> None:
     if lock is None or (lock.campaign_uid, lock.reservation_id) != (claim.campaign_uid, claim.reservation_id):
         return
     own = [leaf for leaf in facts.leaves if leaf.binding.reservation_id == claim.reservation_id]
+    if not own and facts.device is not None and journal_is_lost(facts.device):
+        return await _tombstone(step, facts)
     if not any(_is_live(leaf) or (leaf.claims and not leaf.is_given_back) for leaf in own):
         await step.release(acquisition_in(lock))
+
+
+async def _tombstone(step: _Step, facts: Facts) -> None:
+    """A device that nobody can prove unclaimed gets its leaf, so that two persons can say something about it (13.9)."""
+    if facts.policy.record is None:
+        return
+    account = account_of(step.begun.namespace, facts.policy.record.policy.network_management_account)
+    plan = LeafPlan(step.begun, step.target, account, step.activation)
+    await fence(step.ports, plan, Revocation.TARGET, control=step.begun.control)
 
 
 def _is_live(leaf: Leaf) -> bool:

@@ -6,16 +6,17 @@ claimed keeps its lock and its record, and is looked at until its outcome is pro
 """
 
 import enum
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from gitops_ctl.core.errors import ReplyLost, TransientError
+from gitops_ctl.core.errors import BlockedError, Conflict, GitopsError, ReplyLost, TerminalError, TransientError
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.leaf import Leaf, leaf_of
 from gitops_ctl.fleet.ledger import Ledger
-from gitops_ctl.kube.answers import AlreadyExists
+from gitops_ctl.kube.answers import AlreadyExists, NamespaceMissing
 from gitops_ctl.rollout.campaignstate import Control
 from gitops_ctl.rollout.leafplan import LeafPlan, acquisition_from, control_patch, leaf_path
 from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, swap, swapped
@@ -48,12 +49,42 @@ class Fenced:
     """A target of which nothing begins any more.
 
     Attributes:
-        leaf: as it stands after the fence.
+        leaf: as it stands after the fence; None where the namespace goes and no leaf can be made in it any more.
         released: its device is free, or was never taken; False while claimed work keeps it.
     """
 
-    leaf: Leaf
+    leaf: Leaf | None
     released: bool
+
+
+async def fence_every(
+    ports: Ports, plans: Iterable[LeafPlan], why: Revocation, *, control: Control
+) -> Mapping[str, str]:
+    """Fence the targets of many leaves; none of them keeps another one from being fenced.
+
+    Returns:
+        Why a target is not fenced to the end, by UID of its device; "" for one that needs no leaf any more.
+
+    Raises:
+        TransientError, Conflict: of the first target that has to be tried again, once all were tried.
+    """
+    kept: dict[str, str] = {}
+    again: GitopsError | None = None
+    for plan in plans:
+        try:
+            answer = await fence(ports, plan, why, control=control)
+        except (TransientError, Conflict) as error:
+            again = again or error
+        except (BlockedError, TerminalError) as error:
+            kept[plan.target.device_uid] = error.message
+        else:
+            if isinstance(answer, Refusal):
+                kept[plan.target.device_uid] = answer.message
+            elif answer.leaf is None:
+                kept[plan.target.device_uid] = ""
+    if again is not None:
+        raise again
+    return kept
 
 
 async def fence(ports: Ports, plan: LeafPlan, why: Revocation, *, control: Control) -> Fenced | Refusal:
@@ -66,22 +97,31 @@ async def fence(ports: Ports, plan: LeafPlan, why: Revocation, *, control: Contr
     Raises:
         TransientError, Conflict: how far it came is found out by the next pass.
     """
-    leaf = await _revoked(ports, plan, why, control)
+    try:
+        leaf = await _revoked(ports, plan, why, control)
+    except NamespaceMissing:
+        return await _released(ports, plan, is_attested=False) or Fenced(None, released=True)
     if isinstance(leaf, Refusal):
         return leaf
     if leaf.admission is not None and leaf.admission.state == "Settled":
         return Fenced(leaf, released=True)
     if leaf.claims:
         return await _claimed(ports, plan, leaf, control)
+    refusal = await _released(ports, plan, is_attested=leaf.recovery is not None)
+    if refusal is not None or why is not Revocation.CANCELLED:
+        return refusal or Fenced(leaf, released=True)
+    settled = await settle_admission(ports, plan.campaign.namespace, plan.name)
+    return settled if isinstance(settled, Refusal) else Fenced(settled, released=True)
+
+
+async def _released(ports: Ports, plan: LeafPlan, *, is_attested: bool) -> Refusal | None:
+    """Give back every acquisition of the target; None when nothing of it stands any more."""
     campaign, claim = plan.campaign, lock_claim(plan.campaign, plan.target)
     for which in await _standing(ports, plan):
-        refusal = await release_unclaimed(ports, ports.ledger(campaign), claim, which)
+        refusal = await release_unclaimed(ports, ports.ledger(campaign), claim, which, is_attested=is_attested)
         if refusal is not None:
             return refusal
-    if why is not Revocation.CANCELLED:
-        return Fenced(leaf, released=True)
-    settled = await settle_admission(ports, campaign.namespace, plan.name)
-    return settled if isinstance(settled, Refusal) else Fenced(settled, released=True)
+    return None
 
 
 async def settle_admission(ports: Ports, namespace: str, name: str) -> Leaf | Refusal:

@@ -6,7 +6,9 @@ record needs to go is a proof about its leaf, read inside the ledger's compare-a
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
+from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.fleet.ledger import Ledger, Reservation
 from gitops_ctl.rollout.ledger_store import LedgerStore
@@ -17,9 +19,14 @@ from gitops_ctl.rollout.ledger_transitions import (
     release_unclaimed_at_epoch,
     revoke_unclaimed_at_epoch,
 )
-from gitops_ctl.rollout.lock import LockClaim
+from gitops_ctl.rollout.lock import LockClaim, device_path
 from gitops_ctl.rollout.ports import Ports
+from gitops_ctl.rollout.problem import Reason as ProblemReason
 from gitops_ctl.rollout.refusal import Reason, Refusal
+from gitops_ctl.rollout.targets import journal_is_lost
+
+HISTORY_LOST: Final = str(ProblemReason.CLAIM_HISTORY_LOST)
+NO_JOURNAL: Final = "the worker lost the journal of its claims for {}: only that journal, or a recovery of its leaf by two persons, ends this"
 
 Remove = Callable[[Ledger, Reservation | None], Awaitable[Ledger | Refusal]]
 """Takes the record of the acquisition away, None when it is gone already; run anew on each fresh ledger."""
@@ -40,16 +47,32 @@ def unclaimed(leaf: Leaf | None, *, uid: str) -> Unclaimed | Refusal:
     return Unclaimed(uid)
 
 
-async def release_unclaimed(ports: Ports, store: LedgerStore, claim: LockClaim, which: Acquisition) -> Refusal | None:
+async def history_lost(ports: Ports, device_namespace: str, device_name: str) -> Refusal | None:
+    """Why an absent claim proves nothing about a device: its worker lost the journal of its claims (13.9); None while it has it."""
+    tree = await ports.client.find(device_path(device_namespace, device_name))
+    if tree is None or not journal_is_lost(device_of(tree)):
+        return None
+    return Refusal(Reason.NOT_PROVEN, NO_JOURNAL.format(device_name), check=HISTORY_LOST)
+
+
+async def release_unclaimed(
+    ports: Ports, store: LedgerStore, claim: LockClaim, which: Acquisition, *, is_attested: bool = False
+) -> Refusal | None:
     """Give back an acquisition that changed nothing on its device; None when all of it is gone.
 
     The proof is looked for before the lock is touched as well: what cannot be given back keeps its device.
+
+    Args:
+        is_attested: two persons said what became of the leaf, so that a lost journal does not matter any more.
 
     Raises:
         TransientError, Conflict: not everything was done; repeat it.
     """
 
     async def remove(ledger: Ledger, record: Reservation | None) -> Ledger | Refusal:
+        lost = None if is_attested else await history_lost(ports, claim.device_namespace, claim.device_name)
+        if lost is not None:
+            return lost
         if record is None or not record.child_uid:
             return fence_unbound_acquisition(ledger, which)
         leaf = await ports.leaf(record.child_namespace, record.child_name)
@@ -62,7 +85,7 @@ async def release_unclaimed(ports: Ports, store: LedgerStore, claim: LockClaim, 
 
     ledger = await store.read()
     record = ledger.get(which.reservation_id)
-    if record is not None and which.is_of(record):
+    if record is None or which.is_of(record):
         possible = await remove(ledger, record)
         if isinstance(possible, Refusal):
             return possible

@@ -25,8 +25,8 @@ from gitops_ctl.rollout.ledger_transitions import Attested, Settled, settle, set
 from gitops_ctl.rollout.lock import device_path
 from gitops_ctl.rollout.ports import Ports, node_path
 from gitops_ctl.rollout.refusal import Reason, Refusal
-from gitops_ctl.rollout.release import Remove, give_back
-from gitops_ctl.rollout.targets import Target
+from gitops_ctl.rollout.release import HISTORY_LOST, NO_JOURNAL, Remove, give_back
+from gitops_ctl.rollout.targets import Target, journal_is_lost
 from gitops_ctl.rollout.validation import lock_claim
 
 RETIRED = "DeviceRetired"
@@ -75,6 +75,8 @@ def judged(
     """
     if not leaf.is_outcome_resolved or leaf.completion_time is None:
         return Open("MutationOutcomeUnresolved", _unresolved(leaf))
+    if not leaf.claims and leaf.recovery is None and after.device is not None and journal_is_lost(after.device):
+        return Open(HISTORY_LOST, f"leaf {leaf.name} shows no claim, and {NO_JOURNAL.format(after.device.name)}")
     problem = next(_gate(after, leaf.completion_time, campaign, target), "")
     if problem:
         return Open("PostMutationHealthGate", problem)

@@ -211,7 +211,7 @@ def _observed_problems(looked: Looked, campaign: Campaign) -> Iterator[Problem]:
     device, node = looked.device, looked.node
     if device.retired is not None:
         yield Problem(Reason.RETIRED, f"it was retired by rollout {device.retired.rollout_name}")
-    if looked.history_lost or _journal_is_lost(device):
+    if looked.history_lost or journal_is_lost(device):
         yield Problem(Reason.CLAIM_HISTORY_LOST, "the worker lost the journal of its claims for this device")
     if node is not None and node.has_initialisation_guard:
         yield Problem(Reason.INITIALIZATION_GUARD, f"Node {node.name} still has the initialisation guard")
@@ -225,7 +225,8 @@ def _observed_problems(looked: Looked, campaign: Campaign) -> Iterator[Problem]:
     yield from _evidence_problems(device, node, campaign)
 
 
-def _journal_is_lost(device: Device) -> bool:
+def journal_is_lost(device: Device) -> bool:
+    """Whether the worker of the device has another journal than the one that served it (13.9)."""
     report = device.worker_report
     return report is not None and report.journal is not None and report.journal.state != JOURNAL_READY
 

@@ -18,10 +18,12 @@ from gitops_ctl.rollout.leafplan import LeafPlan
 from gitops_ctl.rollout.ports import Ports
 from gitops_ctl.rollout.progress import TargetPhase, TargetStanding
 from gitops_ctl.rollout.refusal import SHOWN, Reason, Refusal
+from gitops_ctl.rollout.release import HISTORY_LOST, history_lost
 from gitops_ctl.rollout.settlement import Open, Soaking, settle_target
 from gitops_ctl.rollout.targets import Target
 
 HEALTH_GATE: Final = "PostMutationHealthGate"
+_NOT_BEGUN: Final = frozenset({TargetPhase.ADMITTED, TargetPhase.BLOCKED})
 ENDS_PASS: Final = frozenset(
     {Reason.CHILD_CONFLICT, Reason.SOURCE_CHANGED, Reason.POLICY_CHANGED, Reason.CAMPAIGN_CHANGED, Reason.IDENTITY}
 )
@@ -51,6 +53,7 @@ class Steps:
         before: targets as the status has them, by UID of the device.
         rearmed: name of the leaf that this pass brings back; "" for none.
         run: which leaves the targets have.
+        begins: whether a leaf may be admitted, granted or brought back; without it, what was accepted is only looked after.
     """
 
     ports: Ports
@@ -60,6 +63,7 @@ class Steps:
     before: Mapping[str, TargetStanding]
     rearmed: str
     run: Run = PREPARATION
+    begins: bool = True
 
     async def step(self, target: Target, leaf: Leaf) -> Stepped:
         """Take a target that has a leaf one step further."""
@@ -74,12 +78,18 @@ class Steps:
         if leaf.is_terminal:
             return await self._settle(target, leaf)
         if state in {"", "Pending"} or leaf.name == self.rearmed:
-            return await self._grant(target, leaf)
+            return await self._grant(target, leaf) if self.begins else self._waiting(target, leaf)
         if state == "Granted":
-            await renew_authority(self.ports, self.campaign, target, leaf_name=leaf.name)
-            return Stepped(self._standing(target, leaf, TargetPhase.RUNNING, leaf.phase or "Granted"))
+            return await self._running(target, leaf)
         reason = leaf.admission.revocation_reason if leaf.admission is not None else ""
         return Stepped(self._standing(target, leaf, TargetPhase.BLOCKED, reason))
+
+    async def _running(self, target: Target, leaf: Leaf) -> Stepped:
+        await renew_authority(self.ports, self.campaign, target, leaf_name=leaf.name)
+        lost = await history_lost(self.ports, leaf.namespace, leaf.device_name)
+        if lost is not None:
+            return self._refused(target, leaf, TargetPhase.BLOCKED, lost.check, lost)
+        return Stepped(self._standing(target, leaf, TargetPhase.RUNNING, leaf.phase or "Granted"))
 
     def conflict(self, plan: LeafPlan, leaf: Leaf) -> Refusal | None:
         """Whether the leaf is another one than the planned one."""
@@ -124,7 +134,7 @@ class Steps:
             standing = self._standing(target, leaf, TargetPhase.SOAKING, "HealthyPostMutationSoak", message)
             return Stepped(standing, until=answer.until)
         if isinstance(answer, Open):
-            phase = TargetPhase.BLOCKED if answer.reason == HEALTH_GATE else TargetPhase.RUNNING
+            phase = TargetPhase.BLOCKED if answer.reason in {HEALTH_GATE, HISTORY_LOST} else TargetPhase.RUNNING
             return Stepped(self._standing(target, leaf, phase, answer.reason, answer.message))
         return Stepped(self._settled(target, answer))
 
@@ -140,6 +150,13 @@ class Steps:
             word = "CancellationHealthGate" if reason == HEALTH_GATE else reason
             return replace(found, standing=replace(found.standing, phase=TargetPhase.CANCELLING, reason=word))
         return found
+
+    def _waiting(self, target: Target, leaf: Leaf) -> Stepped:
+        """A leaf that is not before its device yet, in a pass in which nothing begins: it stands as it stood."""
+        before = self.before.get(target.device_uid)
+        if before is not None and before.leaf_uid in {"", leaf.uid} and before.phase in _NOT_BEGUN:
+            return Stepped(replace(before, leaf_name=leaf.name, leaf_uid=leaf.uid))
+        return Stepped(self._standing(target, leaf, TargetPhase.ADMITTED, ""))
 
     def _soaking_since(self, target: Target) -> datetime | None:
         before = self.before.get(target.device_uid)

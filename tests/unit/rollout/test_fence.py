@@ -275,3 +275,57 @@ def _next_epoch(world: AdmissionWorld) -> None:
     effective = world.tree(ROLLOUTS, "spring")["status"]["effectivePolicy"]
     change = {**effective, "epoch": 2, "updatedAt": ago(0)}
     world.change(ROLLOUTS, "spring", "status", "effectivePolicy", to=change)
+
+
+def lose_journal(world: AdmissionWorld, state: str = "HistoryLost", name: str = "edge-1") -> None:
+    """The worker reports that the journal of its claims is another one; or that it is back."""
+    world.change(DEVICES, name, "status", "workerReport", "journal", "state", to=state)
+
+
+@pytest.mark.parametrize("why", WHYS, ids=lambda why: why.name.lower())
+@pytest.mark.parametrize("stage", ["locked", "reserved", "made", "bound", "pending", "granted"])
+async def test_while_the_journal_is_lost_nothing_of_the_device_is_released(
+    world: AdmissionWorld, stage: str, why: Revocation
+) -> None:
+    await reach(world, stage)
+    lock, records = world.lock(), world.ledger.reservations
+    lose_journal(world)
+
+    refusal = refused(await fencing(world, why, CANCEL), Reason.NOT_PROVEN)
+    assert refusal.check == "ClaimHistoryLost"
+    assert (world.lock(), world.ledger.reservations) == (lock, records)
+    assert world.admission()["state"] == "Revoked"
+
+    lose_journal(world, "Ready")
+    assert isinstance(await fencing(world, why, CANCEL), Fenced)
+    assert_free(world)
+
+
+async def test_a_lost_journal_does_not_keep_what_two_persons_said_something_about(world: AdmissionWorld) -> None:
+    await reach(world, "granted")
+    lose_journal(world)
+    said = {"outcome": "OutcomeVerifiedByHand", "claims": [], "persons": ["a", "b"], "commit": "c" * 40}
+    world.change(LEAVES, world.target().child_name, "status", "managerRecovery", to=said)
+
+    assert isinstance(await fencing(world, Revocation.CANCELLED, CANCEL), Fenced)
+    assert_free(world)
+
+
+@pytest.mark.parametrize("stage", ["locked", "reserved"])
+async def test_a_device_that_was_taken_gets_its_leaf_when_its_journal_is_lost(
+    world: AdmissionWorld, stage: str
+) -> None:
+    await reach(world, stage)
+    lock, records = world.lock(), world.ledger.reservations
+    lose_journal(world)
+
+    refusal = refused(await admitting(world), Reason.TARGET_UNAVAILABLE)
+    assert refusal.target_reason == "ClaimHistoryLost"
+    assert (world.lock(), world.ledger.reservations) == (lock, records)
+    assert (world.admission()["state"], world.admission()["topologyLockID"]) == ("Revoked", lock["acquisitionID"])
+
+
+async def test_a_target_that_took_nothing_gets_no_leaf_when_its_journal_is_lost(world: AdmissionWorld) -> None:
+    lose_journal(world)
+    refused(await admitting(world), Reason.TARGET_UNAVAILABLE)
+    assert world.leaf() is None
