@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final
 
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, object_at, objects_at, text_at
@@ -17,7 +18,7 @@ from gitops_ctl.fleet.names import CAMPAIGN_UID
 from gitops_ctl.fleet.trees import strings_at
 from gitops_ctl.rollout.activationrun import PREPARATION, run_of
 from gitops_ctl.rollout.admission import admit
-from gitops_ctl.rollout.approval import ApprovalState, judge_approval
+from gitops_ctl.rollout.approval import ApprovalJudgement, ApprovalState, judge_approval
 from gitops_ctl.rollout.authority import Block
 from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.control import (
@@ -29,7 +30,7 @@ from gitops_ctl.rollout.control import (
     judge_control,
 )
 from gitops_ctl.rollout.epochs import Audit, Begin, Decision, Epoch, Fence, PolicySeen, Publish, Wait, decide_epoch
-from gitops_ctl.rollout.fence import Revocation, fence
+from gitops_ctl.rollout.fence import Revocation, fence_every
 from gitops_ctl.rollout.invalidation import invalidate
 from gitops_ctl.rollout.leafplan import LeafPlan, account_of, control_patch, leaf_path
 from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, swap, swapped
@@ -49,6 +50,7 @@ from gitops_ctl.rollout.targets import Target
 from gitops_ctl.rollout.targetsteps import Stepped, Steps, rearmed_leaf
 from gitops_ctl.rollout.validation import sources_stand
 
+_NOTHING: Final[Mapping[str, Stepped]] = MappingProxyType({})
 SOURCE_CHANGED: Final = "SourceChanged"
 _RECOVERY: Final = ("leafUID", "claims", "outcome", "reason")
 _STOPS: Final = frozenset({TargetPhase.SOAKING, TargetPhase.BLOCKED})
@@ -95,6 +97,7 @@ class CampaignPass:
         self._account = ""
         self._run = PREPARATION
         self._members: dict[str, JsonValue] = {}
+        self._kept: Mapping[str, str] = {}
         self._seen: PolicySeen | None = None
         # Judged before anything is written: the status forgets which revision was there when the canaries passed.
         self._resumes = is_resume(campaign.tree, self._judged.control)
@@ -132,7 +135,7 @@ class CampaignPass:
         match decision:
             case Fence(reason, message):
                 await self._fence_all(Revocation.POLICY)
-                return self._fenced("PolicyChanged", str(reason), message)
+                return await self._fenced("PolicyChanged", str(reason), message)
             case Begin(epoch):
                 self._members["policyTransition"] = self._epoch(epoch, "startedAt")
                 message = f"the policy changed: what is not claimed is fenced before epoch {epoch.number} begins"
@@ -144,7 +147,7 @@ class CampaignPass:
                 self._members["effectivePolicy"] = self._epoch(effective, "updatedAt")
                 return self._paused("", "the policy was written and means the same", again=True, keep_phase=True)
             case Wait(message):
-                return self._paused("PolicyUnavailable", message)
+                return self._paused("PolicyUnavailable", message, found=await self._looked_after())
             case _:
                 return await self._approved()
 
@@ -205,7 +208,7 @@ class CampaignPass:
         """Fence every target, and look after what was claimed until its outcome is proven and it is healthy."""
         await self._fence_all(Revocation.CANCELLED)
         self._leaves = await self._read_leaves()
-        steps = self._steps()
+        steps = self._steps(begins=False)
         found = [await self._cancelled(steps, target) for target in self._campaign.targets]
         ended = all(one.standing.phase is TargetPhase.CANCELLED for one in found)
         phase = Phase.CANCELLED if ended else Phase.CANCELLING
@@ -218,21 +221,26 @@ class CampaignPass:
 
     async def _cancelled(self, steps: Steps, target: Target) -> Stepped:
         leaf = self._leaves.get(self._run.leaf_name(target))
+        kept = self._kept.get(target.device_uid)
         if leaf is None:
-            return Stepped(self._plain(target, TargetPhase.CANCELLING, "CancelledBeforeAdmission"))
+            phase = TargetPhase.CANCELLING if kept is None or kept else TargetPhase.CANCELLED
+            return Stepped(self._plain(target, phase, "CancelledBeforeAdmission", kept or ""))
         if leaf.admission is not None and leaf.admission.state == "Settled":
             reason = "CancelledAfterOutcome" if leaf.claims else "CancelledBeforeMutation"
             return Stepped(self._plain(target, TargetPhase.CANCELLED, reason, leaf=leaf))
         stepped = await steps.settle_cancelled(target, leaf)
         if stepped.standing.phase in {TargetPhase.SUCCEEDED, TargetPhase.FAILED}:
             return Stepped(self._plain(target, TargetPhase.CANCELLED, "CancelledAfterOutcome", leaf=leaf))
+        if kept and not stepped.standing.message:
+            return replace(stepped, standing=replace(stepped.standing, message=kept))
         return stepped
 
     # ---- policy ----
 
     async def _publish(self, epoch: Epoch) -> Passed:
         if not await self._fence_all(Revocation.EPOCH):
-            return self._paused("", f"fencing the epoch before {epoch.number}", transition=True)
+            text = f"fencing the epoch before {epoch.number}"
+            return self._paused("", text, transition=True, found=await self._looked_after())
         self._members |= {"effectivePolicy": self._epoch(epoch, "updatedAt"), "policyTransition": None}
         return self._paused("", f"epoch {epoch.number} is in force", transition=False, again=True)
 
@@ -247,13 +255,13 @@ class CampaignPass:
         """
         if not self._account and why is not Revocation.CANCELLED:
             return True  # there is no policy and no leaf: nothing was ever admitted
-        through = True
-        for target in self._campaign.targets:
-            if target.device_uid != but:
-                plan = LeafPlan(self._campaign, target, self._account, self._run.activation(target))
-                answer = await fence(self._ports, plan, why, control=self._campaign.control)
-                through = through and not isinstance(answer, Refusal)
-        return through
+        plans = [
+            LeafPlan(self._campaign, target, self._account, self._run.activation(target))
+            for target in self._campaign.targets
+            if target.device_uid != but
+        ]
+        self._kept = await fence_every(self._ports, plans, why, control=self._campaign.control)
+        return not any(self._kept.values())
 
     # ---- approval ----
 
@@ -266,45 +274,67 @@ class CampaignPass:
                 Standing(Phase.FAILED, self._targets(), judgement.message, judgement.reason, approved=False)
             )
         if judgement.state is not ApprovalState.APPROVED:
-            standing = Standing(Phase.AWAITING_APPROVAL, self._targets(), judgement.message, approved=False)
-            return self._passed(standing)
+            return await self._unapproved(judgement)
         if judgement.is_new:
             standing = Standing(Phase.EXECUTING, self._targets(), judgement.message, approved=True)
             return self._passed(standing, again=True)
         if self._authority.approval.halted:
-            return self._paused("RevisionRefused", f"nothing new begins: {self._authority.approval.why}")
+            text = f"nothing new begins: {self._authority.approval.why}"
+            return self._paused("RevisionRefused", text, found=await self._looked_after())
         if self._campaign.control.pause:
-            return self._paused("", "a person paused the campaign; accepted work goes on")
+            text = "a person paused the campaign; accepted work goes on"
+            return self._paused("", text, found=await self._looked_after())
         return await self._execute()
+
+    async def _unapproved(self, judgement: ApprovalJudgement) -> Passed:
+        """Nothing begins; what began under an approval that was revoked since is fenced."""
+        found: Mapping[str, Stepped] = {}
+        if self._leaves and judgement.state is ApprovalState.REQUIRED:
+            await self._fence_all(Revocation.POLICY)
+            found = await self._looked_after()
+        standing = Standing(Phase.AWAITING_APPROVAL, self._over(found), judgement.message, approved=False)
+        return self._passed(standing, list(found.values()))
+
+    async def _looked_after(self) -> dict[str, Stepped]:
+        """What was accepted is observed, settled and given back in every pass, also in one in which nothing begins."""
+        self._leaves = await self._read_leaves()
+        return await self._stepped(self._steps(begins=False))
+
+    async def _stepped(self, steps: Steps) -> dict[str, Stepped]:
+        found: dict[str, Stepped] = {}
+        for target in self._campaign.targets:
+            leaf = self._leaves.get(self._run.leaf_name(target))
+            if leaf is not None:
+                found[target.device_uid] = await steps.step(target, leaf)
+        return found
 
     # ---- execution ----
 
     async def _held_up(self) -> Passed | None:
-        """A source that is not the frozen one, or a window that is not open; None when the pass goes on."""
+        """Another source than the frozen one, a window that is not open, an activation without its approval; None: the pass goes on."""
         changed = await self._source_changed()
         if changed is not None:
             return await self._stopped(changed, {})
         waits = self._run.waits(self._campaign, self._before, now=self._ports.clock.wall())
         if waits is None:
             return None
-        return replace(self._passed(waits.standing, again=waits.again), soak_ends=waits.until)
+        if not (self._run.refused[0] and self._run.activations):
+            return replace(self._passed(waits.standing, again=waits.again), soak_ends=waits.until)
+        await self._fence_all(Revocation.POLICY)
+        found = await self._looked_after()
+        return self._passed(replace(waits.standing, targets=self._over(found)), list(found.values()))
 
     async def _execute(self) -> Passed:
         held_up = await self._held_up()
         if held_up is not None:
             return held_up
-        steps = self._steps()
-        found: dict[str, Stepped] = {}
-        for target in self._campaign.targets:
-            leaf = self._leaves.get(self._run.leaf_name(target))
-            if leaf is not None:
-                found[target.device_uid] = await steps.step(target, leaf)
+        failed = next((leaf for leaf in self._leaves.values() if leaf.is_failed or leaf.recovery is not None), None)
+        if failed is not None:
+            return await self._failed(failed)
+        found = await self._stepped(self._steps())
         refusal = next((one.refusal for one in found.values() if one.refusal is not None), None)
         if refusal is not None:
             return await self._stopped(refusal, found)
-        failed = next((leaf for leaf in self._leaves.values() if leaf.is_failed or leaf.recovery is not None), None)
-        if failed is not None:
-            return await self._failed(failed, found)
         settled = {uid for uid, one in found.items() if one.standing.phase is TargetPhase.SUCCEEDED}
         if len(settled) == len(self._campaign.targets):
             return self._passed(Standing(Phase.SUCCEEDED, self._with(found), "every device succeeded", approved=True))
@@ -366,9 +396,10 @@ class CampaignPass:
             target for target in self._campaign.targets if target.device_uid not in found and (target.wave == 0 or done)
         ]
 
-    async def _failed(self, failed: Leaf, found: dict[str, Stepped]) -> Passed:
-        uid = failed.binding.device_uid
-        await self._fence_all(Revocation.SIBLING, but=uid)
+    async def _failed(self, failed: Leaf) -> Passed:
+        """The fence comes before anything else of the pass: after a failure nothing is granted, and nothing comes back."""
+        await self._fence_all(Revocation.SIBLING, but=failed.binding.device_uid)
+        found = await self._looked_after()
         ended = failed.recovery.outcome if failed.recovery is not None else failed.phase
         message = (
             f"{failed.device_name} ended {ended}: nothing else begins; look at the device, then make a new rollout"
@@ -379,15 +410,17 @@ class CampaignPass:
         """Something about the whole campaign is not as it was approved."""
         if refusal.reason is Reason.SOURCE_CHANGED:
             await self._fence_all(Revocation.SOURCE)
-            return self._fenced(SOURCE_CHANGED, "SourceIdentityChanged", refusal.message)
-        reason = {Reason.CHILD_CONFLICT: "ChildIdentityConflict", Reason.POLICY_CHANGED: "PolicyChangedIncompatibly"}
-        return self._paused(reason.get(refusal.reason, str(refusal.reason)), refusal.message)
+            return await self._fenced(SOURCE_CHANGED, "SourceIdentityChanged", refusal.message)
+        changed = refusal.reason is Reason.POLICY_CHANGED
+        return self._paused(
+            "PolicyChangedIncompatibly" if changed else str(refusal.reason), refusal.message, found=found
+        )
 
     # ---- what it comes to ----
 
-    def _steps(self) -> Steps:
-        rearmed = rearmed_leaf(self._campaign, self._leaves, self._run)
-        return Steps(self._ports, self._campaign, self._account, self._leaves, self._before, rearmed, self._run)
+    def _steps(self, *, begins: bool = True) -> Steps:
+        rearmed = rearmed_leaf(self._campaign, self._leaves, self._run) if begins else ""
+        return Steps(self._ports, self._campaign, self._account, self._leaves, self._before, rearmed, self._run, begins)
 
     async def _read_leaves(self) -> Mapping[str, Leaf]:
         listed = await self._ports.client.list_all(
@@ -411,6 +444,10 @@ class CampaignPass:
         """The targets as they stood before."""
         return [self._before.get(target.device_uid, planned(target)) for target in self._campaign.targets]
 
+    def _over(self, found: Mapping[str, Stepped]) -> list[TargetStanding]:
+        """The targets as they stood before, but for those that this pass looked at."""
+        return [found[one.device_uid].standing if one.device_uid in found else one for one in self._targets()]
+
     def _with(self, found: Mapping[str, Stepped], *, waits: str = "") -> list[TargetStanding]:
         """The targets of this pass; those that nobody looked at wait."""
         return [
@@ -428,18 +465,25 @@ class CampaignPass:
         transition: bool | None = None,
         again: bool = False,
         keep_phase: bool = False,
+        found: Mapping[str, Stepped] = _NOTHING,
     ) -> Passed:
         phase = _stored_phase(self._campaign.tree) if keep_phase else Phase.PAUSED
         approved = self._campaign.approved
-        standing = Standing(phase, self._targets(), message, reason, approved=approved, transition=transition)
-        return self._passed(standing, again=again)
+        standing = Standing(phase, self._over(found), message, reason, approved=approved, transition=transition)
+        return self._passed(standing, list(found.values()), again=again)
 
-    def _fenced(self, kind: str, reason: str, message: str) -> Passed:
-        approved = self._campaign.approved
-        return self._passed(Standing(Phase.PAUSED, self._targets(), message, reason, approved=approved, fenced=kind))
+    async def _fenced(self, kind: str, reason: str, message: str) -> Passed:
+        """What was claimed is observed to a conclusive outcome; the campaign goes on in no other way (7.5)."""
+        found, approved = await self._looked_after(), self._campaign.approved
+        standing = Standing(Phase.PAUSED, self._over(found), message, reason, approved=approved, fenced=kind)
+        return self._passed(standing, list(found.values()))
 
     def _passed(self, standing: Standing, stepped: Sequence[Stepped] = (), *, again: bool = False) -> Passed:
-        now = self._ports.clock.wall()
+        now, kept = self._ports.clock.wall(), next(filter(None, self._kept.values()), "")
+        if kept:
+            standing = replace(
+                standing, message=f"{standing.message}; not fenced to the end: {kept}".removeprefix("; ")
+            )
         if self._resumes and standing.canary_resume is None:
             standing = replace(standing, canary_resume=("False", RESUME_AUTHORIZED))
         status = {
