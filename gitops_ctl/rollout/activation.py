@@ -17,6 +17,7 @@ from gitops_ctl.fleet.encoding import ordered, sha256_of
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.fleet.receipt import matches_target, receipt_problem, source_identity_hash
 from gitops_ctl.fleet.trees import moment_at
+from gitops_ctl.rollout.approval import REVOKED
 from gitops_ctl.rollout.authority import NOT_FROM_GIT, Block
 from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.leafplan import Activation
@@ -91,6 +92,14 @@ def judge_activation(
         return ActivationJudgement(ActivationState.NONE)
     if not block.known and not has_begun:
         return ActivationJudgement(ActivationState.UNKNOWN, message="the accepted revision was not looked at yet")
+    if block.known and block.revoked:
+        why = "who approved the activation, or that commit, was revoked: nothing of it begins any more"
+        found = (
+            _activations(state, approval, prepared)
+            if not next(_problems(state, approval, prepared, None), "")
+            else None
+        )
+        return ActivationJudgement(ActivationState.REFUSED, REVOKED, why, found)
     if not has_begun and block.proves(approval, verb="activate", members=_MEMBERS) is None:
         why = block.why or "the accepted revision does not hold it"
         return ActivationJudgement(

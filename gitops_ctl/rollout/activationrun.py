@@ -122,7 +122,8 @@ def run_of(state: CampaignState, block: Block, leaves: Mapping[str, Leaf], *, no
         case ActivationState.AUTHORIZED:
             return Run(judged.activations or {}, has_begun)
         case ActivationState.REFUSED:
-            return Run(has_begun=has_begun, refused=(judged.reason, judged.message))
+            activations = judged.activations or {} if has_begun else {}
+            return Run(activations, has_begun, refused=(judged.reason, judged.message))
         case _:
             return PREPARATION
 

@@ -114,7 +114,7 @@ class RolloutController:
         self._ports.require()
         tree = await self._client.find(rollout_path(name.namespace, name.name))
         if tree is None:
-            await self._release_leaves(name.namespace)
+            await self._release_leaves(name.namespace, ending=name.name)
             return None
         if "deletionTimestamp" in object_at(tree, "metadata"):
             return await self._deleted(tree)
@@ -209,7 +209,7 @@ class RolloutController:
             if goes_on(tree):
                 await self._pass(tree)
             return self._ports.intervals.resync_s
-        await self._release_leaves(text_at(tree, "metadata", "namespace"))
+        await self._release_leaves(text_at(tree, "metadata", "namespace"), ending=text_at(tree, "metadata", "name"))
         rest = [name for name in list_at(tree, "metadata", "finalizers") if name != ROLLOUT_FINALIZER]
         await self._set_finalizers(tree, rest)
         return None
@@ -222,16 +222,23 @@ class RolloutController:
         consumed = {leaf.binding.prepared_upgrade_uid for leaf in leaves if leaf.phase == "Succeeded"}
         return any(leaf.phase == "Prepared" and leaf.uid not in consumed for leaf in leaves)
 
-    async def _release_leaves(self, namespace: str) -> None:
-        """A leaf that is being deleted goes once its admission is Settled."""
+    async def _release_leaves(self, namespace: str, *, ending: str) -> None:
+        """A leaf that is being deleted goes once its admission is Settled, and a prepared one with its campaign: it owns the device."""
         listed = await self._client.list_all(leaf_path(namespace))
         for tree in listed.items:
             leaf = leaf_of(tree)
             settled = leaf.admission is not None and leaf.admission.state == "Settled"
-            if leaf.deleting and settled and LEAF_FINALIZER in leaf.finalizers:
-                rest = [name for name in leaf.finalizers if name != LEAF_FINALIZER]
-                body = swap(tree, {"metadata": {"finalizers": rest}})
-                await self._client.patch_merge(leaf_path(namespace, leaf.name), body, manager=FIELD_MANAGER)
+            if not (leaf.deleting and settled and LEAF_FINALIZER in leaf.finalizers):
+                continue
+            campaign = leaf.binding.campaign_name
+            if leaf.phase == "Prepared" and campaign != ending and await self._exists(namespace, campaign):
+                continue
+            rest = [name for name in leaf.finalizers if name != LEAF_FINALIZER]
+            body = swap(tree, {"metadata": {"finalizers": rest}})
+            await self._client.patch_merge(leaf_path(namespace, leaf.name), body, manager=FIELD_MANAGER)
+
+    async def _exists(self, namespace: str, name: str) -> bool:
+        return await self._client.find(rollout_path(namespace, name)) is not None
 
     async def _set_finalizers(self, tree: JsonObject, finalizers: list[JsonValue]) -> None:
         path = rollout_path(text_at(tree, "metadata", "namespace"), text_at(tree, "metadata", "name"))

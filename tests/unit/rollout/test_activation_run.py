@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gitops_ctl.fleet.identity import activation_child_name
 from gitops_ctl.fleet.leaf import Leaf, leaf_of
 from gitops_ctl.rollout.activationrun import LOOK_S, PREPARATION, Run, goes_on, run_of
 from gitops_ctl.rollout.authority import Block
@@ -97,6 +98,29 @@ def test_an_approval_without_a_commit_changes_nothing_and_says_so() -> None:
     assert waits is not None
     assert (waits.standing.phase, waits.standing.ready_reason) == (Phase.SUCCEEDED, "NotFromGit")
     assert not run.activations
+
+
+@pytest.mark.parametrize("reason", ["HealthGatePassed", "ActivationWindowNotOpen", "ActivationAuthorized"])
+def test_an_approval_that_was_taken_up_ends_with_the_key_of_its_person(reason: str) -> None:
+    prepared = Prepared(target={"phase": "Blocked", "reason": reason})
+    revoked = Block(declared=prepared.approval, introduced=by("activate"), revoked=True)
+    run = prepared.run(block=revoked)
+    waits = run.waits(prepared.state, standings_of(prepared.tree), now=NOW)
+    assert waits is not None
+    assert (waits.standing.phase, waits.standing.ready_reason) == (Phase.SUCCEEDED, "ApproverRevoked")
+    assert not run.activations
+
+
+def test_a_run_that_has_begun_without_its_approval_any_more_still_names_its_leaves() -> None:
+    prepared = Prepared(opens_in_s=-10)
+    name = activation_child_name(prepared.state.targets[0].child_name)
+    prepared.leaves[name] = replace(next(iter(prepared.leaves.values())), name=name)
+    run = prepared.run(block=Block(declared=prepared.approval, introduced=by("activate"), revoked=True))
+    assert run.refused[0] == "ApproverRevoked"
+    assert run.leaf_name(prepared.state.targets[0]) == name
+    waits = run.waits(prepared.state, standings_of(prepared.tree), now=NOW)
+    assert waits is not None
+    assert waits.standing.phase is Phase.PAUSED
 
 
 def test_until_every_device_is_given_back_the_campaign_prepares() -> None:

@@ -272,6 +272,20 @@ async def test_a_leaf_that_is_deleted_goes_once_it_is_settled(site: Site) -> Non
     assert left is None or LEAF_FINALIZER not in left["metadata"].get("finalizers", [])
 
 
+async def test_a_prepared_leaf_that_is_deleted_stays_while_its_campaign_is_there(site: Site) -> None:
+    await site.until("AwaitingApproval")
+    site.approve()
+    site.preflight()
+    await site.until("Executing")
+    await site.once()
+    leaf = site.world.leaf()["metadata"]["name"]
+    site.world.change(LEAVES, leaf, "metadata", "deletionTimestamp", to="2026-11-02T12:00:00Z")
+    site.world.change(LEAVES, leaf, "status", "managerAdmission", "state", to="Settled")
+    site.world.change(LEAVES, leaf, "status", "phase", to="Prepared")
+    await site.controller.reconcile(NamespacedName(NAMESPACE, "another"))
+    assert LEAF_FINALIZER in site.world.tree(LEAVES, leaf)["metadata"]["finalizers"]
+
+
 @pytest.mark.parametrize(
     ("stored", "wanted", "change"),
     [
