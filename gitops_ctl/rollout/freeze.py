@@ -28,6 +28,7 @@ from gitops_ctl.rollout.sources import Source, Sources, SourceSecret, freeze_sou
 from gitops_ctl.rollout.targets import Campaign, Looked, Target, freeze_target, target_problems
 from gitops_ctl.rollout.warnings import PlanWarning, WarningReason, plan_warnings, version_warnings
 
+NO_REBOOT: Final = "NoReboot"
 CLAIM_HISTORY_LOST: Final = "ClaimHistoryLost"
 
 
@@ -219,6 +220,11 @@ def _plan_problems(given: FreezeInput, plan: Plan) -> Iterator[Problem]:
     if plan.workload_policy == DRAIN:
         message = "workloads.policy Drain is not carried out by this version; write BlockIfRunning"
         yield Problem(Reason.WORKLOAD_POLICY_UNSUPPORTED, message)
+    if plan.strategy == NO_REBOOT:
+        message = (
+            "strategy NoReboot is not for IOS-XE: a switch reboots when it is activated; write PrepareOnly or Reload"
+        )
+        yield Problem(Reason.STRATEGY_UNSUPPORTED, message)
     yield from _budget_problems(plan, given.policy.policy)
 
 

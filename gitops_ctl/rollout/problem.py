@@ -11,6 +11,7 @@ class Reason(enum.StrEnum):
     POLICY_INVALID = "PolicyInvalid"
     POLICY_UNBOUND = "PolicyUnbound"
     WORKLOAD_POLICY_UNSUPPORTED = "WorkloadPolicyUnsupported"
+    STRATEGY_UNSUPPORTED = "StrategyUnsupported"
     SOURCE_KIND_UNSUPPORTED = "SourceKindUnsupported"
     SELECTOR_INVALID = "SelectorInvalid"
     NO_TARGETS = "NoTargets"
@@ -50,7 +51,9 @@ class Reason(enum.StrEnum):
     PLAN_TOO_LARGE = "PlanTooLarge"
 
 
-HELD: frozenset[Reason] = frozenset({Reason.WORKLOAD_POLICY_UNSUPPORTED, Reason.SOURCE_KIND_UNSUPPORTED})
+HELD: frozenset[Reason] = frozenset(
+    {Reason.WORKLOAD_POLICY_UNSUPPORTED, Reason.STRATEGY_UNSUPPORTED, Reason.SOURCE_KIND_UNSUPPORTED}
+)
 """Plans that this version does not run: the object is held, planning never starts."""
 
 

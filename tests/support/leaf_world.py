@@ -81,6 +81,7 @@ class LeafWorld(AdmissionWorld):
         on_call: hears of each call and may raise.
         downloads: attempts to fetch the image.
         chassis: declared ones by device; its name when left out, as the switches have it.
+        strategy: of the leaves, for one that no plan may have; that of the plan when empty.
     """
 
     def __init__(self, folder: Path, count: int = 1, *, filler: int = 1000, plan: Any = None, **settings: Any) -> None:
@@ -107,6 +108,7 @@ class LeafWorld(AdmissionWorld):
         self.on_download: Any = None
         self.maintenance = FreeMaintenance()
         self.chassis = dict[str, str]()
+        self.strategy = ""
         self.runtime: dict[str, Any] = {}
         self._tokens = itertools.count(1)
         self._turns: dict[str, asyncio.Lock] = {}
@@ -124,6 +126,8 @@ class LeafWorld(AdmissionWorld):
 
     async def grant(self, name: str = "edge-1") -> None:
         await granted(self, name)
+        if self.strategy:
+            self.set_leaf("spec", "strategy", to=self.strategy, name=name)
 
     # ---- the worker ----
 

@@ -47,7 +47,7 @@ def test_everything_of_the_plan_is_in_the_leaf() -> None:
     spec = spec_of(
         a_plan(
             target={"source": SFTP, "max_bytes_per_s": 8_000_000},
-            strategy="NoReboot",
+            strategy="PrepareOnly",
             rollbackOnFailure=False,
             installTimeoutSeconds=900,
             rebootTimeoutSeconds=600,
@@ -59,7 +59,7 @@ def test_everything_of_the_plan_is_in_the_leaf() -> None:
         "deviceRef": {"name": "edge-1"},
         "imageSource": {"url": SFTP.url, "sha256": SFTP.sha256, "urlSecretRef": {"name": "images"}},
         "targetVersion": "17.18.03",
-        "strategy": "NoReboot",
+        "strategy": "PrepareOnly",
         "rollbackOnFailure": False,
         "installTimeoutSeconds": 900,
         "rebootTimeoutSeconds": 600,

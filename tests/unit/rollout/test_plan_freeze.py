@@ -356,6 +356,7 @@ def test_a_plan_is_frozen_under_a_neutral_control_only(control, ok):
             Reason.WORKLOAD_POLICY_UNSUPPORTED,
             id="drain",
         ),
+        pytest.param(rollout(strategy="NoReboot"), Reason.STRATEGY_UNSUPPORTED, id="no reboot"),
         pytest.param(
             rollout(sources=[{"name": "center", "priority": 1, "catalystCenter": {"image": "x"}}]),
             Reason.SOURCE_KIND_UNSUPPORTED,

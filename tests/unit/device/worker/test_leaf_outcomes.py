@@ -380,7 +380,8 @@ async def test_without_rollback_a_third_version_fails_the_leaf(build):
 
 
 async def test_without_a_reboot_the_leaf_ends_staged(build):
-    world = build(plan={"strategy": "NoReboot"})
+    world = build()
+    world.strategy = "NoReboot"
     status = await ended(world)
     assert status["phase"] == "StagedForNextBoot", status
     assert status["noRebootActivationAccepted"] is True
@@ -389,6 +390,7 @@ async def test_without_a_reboot_the_leaf_ends_staged(build):
 
 
 async def test_a_switch_that_reboots_although_it_should_not_is_verified_like_any_other(build):
-    world = build(plan={"strategy": "NoReboot"}, ignoreNoReboot=True)
+    world = build(ignoreNoReboot=True)
+    world.strategy = "NoReboot"
     status = await ended(world)
     assert (status["phase"], status["runningVersion"]) == ("Succeeded", NEW)

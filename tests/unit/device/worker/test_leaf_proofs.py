@@ -130,7 +130,8 @@ async def test_a_wall_clock_that_jumps_over_the_deadline_does_not_end_an_activat
 
 
 async def test_a_reboot_that_was_to_wait_and_does_not_is_not_taken_for_staged(build):
-    world = build(plan={"strategy": "NoReboot"}, ignoreNoReboot=True, effectAfterS=SLOW_S)
+    world = build(ignoreNoReboot=True, effectAfterS=SLOW_S)
+    world.strategy = "NoReboot"
     await world.grant()
     await world.run()
     assert (world.status["phase"], world.status["runningVersion"]) == ("Succeeded", NEW)
