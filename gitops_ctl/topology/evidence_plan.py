@@ -19,8 +19,8 @@ from gitops_ctl.topology.identity_plan import Claim
 
 _ANY: Final = Rules()
 """No requirement of a plan: origin, time and form only."""
-FINISHED: Final = ("Succeeded", "Failed", "Cancelled")
-"""Phases of a campaign that asks for no evidence any more."""
+FINISHED: Final = ("Succeeded", "Cancelled")
+"""Phases of a campaign that asks for no evidence any more; one that Failed still settles what was claimed, and needs it (13.7)."""
 
 
 @dataclass(frozen=True, slots=True)

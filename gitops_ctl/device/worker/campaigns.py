@@ -14,7 +14,9 @@ from gitops_ctl.fleet.health import DEFAULT_OBSERVATION_AGE_S, freshness_limit
 from gitops_ctl.fleet.leaf import TERMINAL
 
 ENDED: Final = ("Succeeded", "Failed", "Cancelled")
-"""Phases of a campaign that asks for nothing any more."""
+"""Phases of a campaign that begins nothing any more."""
+SETTLED: Final = ("Succeeded", "Cancelled")
+"""Those in which nothing is left to settle: one that Failed needs evidence of what was claimed before (13.7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def evidence_for(
     for rollout in rollouts:
         targets = objects_at(rollout, "status", "frozenPlan", "targets")
         is_named = not targets or any(text_at(target, "deviceUID") == device_uid for target in targets)
-        if text_at(rollout, "status", "phase") in ENDED or not is_named:
+        if text_at(rollout, "status", "phase") in SETTLED or not is_named:
             continue
         health = object_at(rollout, "spec", "plan", "health")
         freshness_s = min(freshness_s, freshness_limit(_policy_s(rollout), int_at(health, "maxObservationAgeSeconds")))

@@ -91,7 +91,9 @@ def test_evidence_serves_the_smallest_limit_of_the_campaigns_that_name_the_devic
     assert evidence_for("d-1", [campaign(), strict]).freshness_s == 90
     assert evidence_for("d-1", [strict]).interfaces == {"T1"}
     assert evidence_for("d-2", [strict]).freshness_s == 300
-    ended: Any = {**strict, "status": {**strict["status"], "phase": "Failed"}}
+    failed: Any = {**strict, "status": {**strict["status"], "phase": "Failed"}}
+    assert evidence_for("d-1", [failed]).freshness_s == 90  # what was claimed is settled with it
+    ended: Any = {**strict, "status": {**strict["status"], "phase": "Cancelled"}}
     assert evidence_for("d-1", [ended]).freshness_s == 300
     policy: Any = campaign("r-3")
     policy["status"]["frozenPlan"]["policy"]["healthFreshnessSeconds"] = 60
