@@ -321,7 +321,8 @@ class RolloutWorld(AdmissionWorld):
     async def _rest(self) -> None:
         """Time goes on, healthy devices say so, garbage is collected, and a person resumes what waits for that."""
         wrote = self.laws.take_writes()
-        self.quiet = 0 if wrote else self.quiet + 1
+        # Nobody can write while the server is away: that is no rest after which hours may pass at once.
+        self.quiet = 0 if wrote or self.is_down else self.quiet + 1
         self.clock.now_s += LONG_S if self.quiet == QUIET_ROUNDS else ROUND_S
         if self.is_down:
             return
