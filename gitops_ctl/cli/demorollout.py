@@ -104,6 +104,7 @@ class RolloutStory:
         world.kubectl("get", "xerollout,xeupgrade", "-n", NAMESPACE)
 
     async def again(self) -> None:
+        await self._world.until("every switch is healthy on its new version", self._are_healthy)
         await self.asked(_SECOND, SECOND)
         await self.approved(_SECOND)
         await self._world.until("its canaries succeeded", partial(self._waits_for_resume, _SECOND))

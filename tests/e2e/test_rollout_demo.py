@@ -34,6 +34,7 @@ STORY = (
     "the others begin",
     "the rollout has succeeded",
     "7. The next version is asked for and approved, too",
+    "every switch is healthy on its new version",
     "its canaries succeeded",
     "the rollout has failed",
     "make a new rollout",
