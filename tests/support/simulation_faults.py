@@ -102,6 +102,9 @@ class FaultPlan:
         self.seen.append(point)
         self._effects += side is Side.AFTER and point.verb not in READS
         self.states[point] = (state, self._effects)
+        return self._happens(point)
+
+    def _happens(self, point: IoPoint) -> Kind | None:
         for fault in self.faults:
             if fault.point == point:
                 self.happened.append(fault)

@@ -18,8 +18,8 @@ class Stuck(Exception):
     """Every task waits, and no timer is set: the loop would wait forever."""
 
 
-class _JumpingSelector(selectors.DefaultSelector):  # type: ignore[misc,valid-type]
-    """Never waits: asked to, it moves the time instead."""
+class _JumpingSelector(selectors.PollSelector):
+    """Never waits: asked to, it moves the time instead.  It shares nothing with a copy of its process."""
 
     jump: Callable[[float], None]
 

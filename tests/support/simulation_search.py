@@ -1,23 +1,32 @@
 """One story without faults, then with one at a point, or with a second one during the recovery; every run must end as the first one did."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.simulation import Broken
+from tests.support.simulation_branches import Faults, Outcome, Trunk
 from tests.support.simulation_faults import Fault, FaultPlan, IoPoint, Kind, faults_at
 
 Run = Callable[[FaultPlan], dict[str, Any]]
 """Plays the story with these faults; gives its end without what differs from run to run."""
 
+FEW = 3
+"""Fewer runs than these are begun anew: a common beginning is a whole run itself."""
+
 
 @dataclass
 class Search:
-    """Runs of one story."""
+    """Runs of one story.
+
+    Attributes:
+        one_process: the story's whole world is in this process, so that runs may leave a common beginning (simulation_branches.py).
+    """
 
     name: str
     run: Run
+    one_process: bool = False
     runs: int = 0
     points: tuple[IoPoint, ...] = ()
     states: dict[IoPoint, tuple[str, int]] = field(default_factory=dict)
@@ -51,33 +60,52 @@ class Search:
         """A seeded sample of the single faults, or all of them; what went wrong."""
         singles = self.singles(kinds)
         chosen = random.Random(seed).sample(singles, min(count, len(singles)))
-        return [text for fault in chosen if (text := self.wrong(fault))]
+        return [outcome.wrong for outcome in self._outcomes([(fault,) for fault in chosen]) if outcome.wrong]
 
     def explore_pairs(self, kinds: Iterable[Kind], *, count: int, seed: int) -> list[str]:
         """A second fault during the recovery from the first."""
-        draw, wrong = random.Random(seed), []
+        draw = random.Random(seed)
         singles = self.singles(kinds)
-        for first in draw.sample(singles, min(count, len(singles))):
-            plan = FaultPlan((first,))
-            wrong.append(self.wrong(first, plan))
-            later = plan.seen[plan.seen.index(first.point) + 1 :] if first.point in plan.seen else []
-            if later:
-                point = draw.choice(later)
-                wrong.append(self.wrong(first, FaultPlan((first, Fault(draw.choice(list(faults_at(point))), point)))))
-        return [text for text in wrong if text]
+        firsts = draw.sample(singles, min(count, len(singles)))
+        alone = self._outcomes([(first,) for first in firsts])
+        pairs = []
+        for first, outcome in zip(firsts, alone, strict=True):
+            if outcome.later:
+                point = draw.choice(outcome.later)
+                pairs.append((first, Fault(draw.choice(list(faults_at(point))), point)))
+        return [outcome.wrong for outcome in [*alone, *self._outcomes(pairs)] if outcome.wrong]
 
-    def wrong(self, fault: Fault, plan: FaultPlan | None = None) -> str:
-        """What went wrong in one run, empty when nothing did."""
-        plan = plan or FaultPlan((fault,))
-        what = f"{self.name}, {' and '.join(map(str, plan.faults))}"
+    def _outcomes(self, plans: Sequence[Faults]) -> list[Outcome]:
+        """One run for each of these, from the same beginning where that saves time."""
+        self.begin()
+        if not self.one_process or len(plans) < FEW:
+            return [self._outcome(FaultPlan(faults)) for faults in plans]
+        found = Trunk(plans).play(self._outcome)
+        self.runs += len(found)
+        return [found.get(faults, Outcome(f"{self._said(faults)}: the run never came there")) for faults in plans]
+
+    def _outcome(self, plan: FaultPlan) -> Outcome:
         try:
             end = self._play(plan)
         except (Broken, AssertionError) as error:
-            return f"{what}: {error}"
-        if not plan.happened:
-            return f"{what}: the run never came there"
+            return Outcome(f"{self._said(plan.faults)}: {error}", self._later(plan))
         differing = [name for name in self.end if end.get(name) != self.end[name]]
-        return f"{what}: another end: {[(end.get(name), self.end[name]) for name in differing]}" if differing else ""
+        if len(plan.happened) < len(plan.faults):
+            wrong = "the run never came there"
+        elif differing:
+            wrong = f"another end: {[(end.get(name), self.end[name]) for name in differing]}"
+        else:
+            return Outcome("", self._later(plan))
+        return Outcome(f"{self._said(plan.faults)}: {wrong}", self._later(plan))
+
+    @staticmethod
+    def _later(plan: FaultPlan) -> tuple[IoPoint, ...]:
+        """What was passed after the first fault."""
+        first = next((fault.point for fault in plan.happened), None)
+        return tuple(plan.seen[plan.seen.index(first) + 1 :]) if first else ()
+
+    def _said(self, faults: Faults) -> str:
+        return f"{self.name}, {' and '.join(map(str, faults))}"
 
     def _play(self, plan: FaultPlan) -> dict[str, Any]:
         self.runs += 1

@@ -115,7 +115,7 @@ STORIES = (
 def explorer_of(story: Story) -> Search:
     """The runs of one story, all from the same store."""
     store = cache(lambda: first_store(story.target))
-    return Search(story.name, lambda plan: run_virtually(_play(story, plan, store())))
+    return Search(story.name, lambda plan: run_virtually(_play(story, plan, store())), one_process=True)
 
 
 async def _play(story: Story, plan: FaultPlan, store: Snapshot) -> dict[str, Any]:
