@@ -51,10 +51,12 @@ def test_promise_07_a_sample_of_faults_anywhere_in_a_switch_changes_nothing_in_t
 @every_group
 @every_story
 def test_promise_07_a_fault_at_every_point_of_a_switch_changes_nothing_in_the_end(
-    explorer: Callable[[Story], Search], story: Story, group: str
+    explorer: Callable[[Story], Search], story: Story, group: str, record_property: Callable[[str, object], None]
 ) -> None:
     found = explorer(story)
+    before = found.runs
     wrong = found.explore(GROUPS[group], count=EVERYTHING, seed=SEED)
+    record_property("simulated runs", {group: found.runs - before})
     assert not wrong, f"{len(wrong)} wrong:\n" + "\n\n".join(wrong[:3])
     assert found.runs > 10
 
@@ -63,10 +65,12 @@ def test_promise_07_a_fault_at_every_point_of_a_switch_changes_nothing_in_the_en
 @pytest.mark.timeout(7200)
 @every_story
 def test_a_second_fault_during_the_recovery_changes_nothing_in_the_end(
-    explorer: Callable[[Story], Search], story: Story
+    explorer: Callable[[Story], Search], story: Story, record_property: Callable[[str, object], None]
 ) -> None:
     found = explorer(story)
+    before = found.runs
     wrong = found.explore_pairs(GROUPS["crash"] + GROUPS["lost reply, conflict, outage"], count=60, seed=SEED)
+    record_property("simulated runs", {"one or two faults": found.runs - before})
     assert not wrong, f"seed {SEED}, {len(wrong)} wrong:\n" + "\n\n".join(wrong[:3])
 
 
