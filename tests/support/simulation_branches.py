@@ -5,6 +5,7 @@ is the run that would have begun anew with the same faults, since runs are the s
 """
 
 import asyncio
+import gc
 import os
 import pickle
 import signal
@@ -65,6 +66,7 @@ class Trunk(FaultPlan):
             os.close(reading)
             self.faults, self._told = faults, writing
             self._leaving.clear()
+            gc.disable()  # it lives for a second
             asyncio._set_running_loop(loop)  # which loop runs is known of a process, and this is another one
             return True
         os.close(writing)

@@ -3,10 +3,13 @@
 Everything that the worker asks of the target is an I/O point too, and so is the apply on a machine.
 """
 
+import atexit
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -151,10 +154,7 @@ class RealWorker(Process[World]):
     def __init__(self, world: World) -> None:
         super().__init__(world, name="worker", clock=TickingClock(world.clock))
         self._scripted: Scripted = world.live
-        folder = Path(tempfile.mkdtemp(prefix="switch-worker-"))
-        mounted = folder / "clusters" / CLUSTER
-        mounted.mkdir(parents=True)
-        (mounted / "talosconfig").write_text("context: north\n")
+        folder = _credentials()
         self._target: Any = direct_client(
             self._scripted.target, component="worker", clock=self.client.clock, point=self._on_target
         )
@@ -209,6 +209,17 @@ class RealWorker(Process[World]):
         claimed = sum(f"/{machine.name}#" in one for one in self._scripted.effects)
         if machine.applies + 1 > claimed:
             self._scripted.broken.append(f"{machine.name} was applied more often than it was claimed")
+
+
+@cache
+def _credentials() -> Path:
+    """What every worker finds mounted: one folder, which nobody writes to, until the test process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="switch-worker-"))
+    mounted = folder / "clusters" / CLUSTER
+    mounted.mkdir(parents=True)
+    (mounted / "talosconfig").write_text("context: north\n")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _machine(name: str, role: Any, mode: str) -> ScriptedMachine:

@@ -1,7 +1,6 @@
 """Rules of `x-kubernetes-validations`: one compiled expression each, evaluated over plain JSON."""
 
 import re
-from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 
@@ -9,6 +8,7 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional, ext_strings
 
 from tests.doubles.apiserver.answers import not_implemented
+from tests.doubles.apiserver.schema_facts import ANY, Fact, Schema
 
 RESERVED = frozenset(
     [
@@ -94,21 +94,21 @@ def is_transition(text: str) -> bool:
     return re.search(r"\boldSelf\b", text) is not None
 
 
-def bound(schema: Mapping[str, Any], value: Any) -> Any:
+def bound(schema: Schema, value: Any) -> Any:
     """`value` as the rules see it: numbers are doubles, odd member names escaped.
 
     Date-times stay text, because the engine takes no moments inside of untyped values: `timestamp(self.at)` works on both.
     """
-    if isinstance(value, Mapping):
+    if isinstance(value, dict) and _differs(schema):
         properties = schema.get("properties", {})
         extra = schema.get("additionalProperties")
-        rest = extra if isinstance(extra, Mapping) else {}
+        rest = extra if isinstance(extra, dict) else ANY
         return {
             (escaped(name) if name in properties else name): bound(properties.get(name, rest), item)
             for name, item in value.items()
         }
-    if isinstance(value, list):
-        return [bound(schema.get("items", {}), item) for item in value]
+    if isinstance(value, list) and _differs(schema):
+        return [bound(schema.get("items", ANY), item) for item in value]
     if schema.get("type") == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return value
@@ -124,3 +124,17 @@ def escaped(name: str) -> str:
     for plain, escape in ESCAPES:
         name = name.replace(plain, escape)
     return name
+
+
+def _has_other_form(schema: Schema) -> bool:
+    """Whether a value of it may look otherwise to the rules than it is stored."""
+    if schema.get("type") == "number":
+        return True
+    properties = schema.get("properties", {})
+    below = [*properties.values(), schema.get("items"), schema.get("additionalProperties")]
+    return any(escaped(name) != name for name in properties) or any(
+        isinstance(child, dict) and _differs(child) for child in below
+    )
+
+
+_differs = Fact(_has_other_form)

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from tests.doubles.apiserver.answers import Cause, Tree, not_implemented
 from tests.doubles.apiserver.cel import RuleFailed, Rules, bound, escaped, is_transition
-from tests.doubles.apiserver.structural import BLOCKING, Schema, child_schema, duplicates
+from tests.doubles.apiserver.schema_facts import Fact, Schema
+from tests.doubles.apiserver.structural import BLOCKING, child_schema, duplicates
 from tests.doubles.apiserver.structural import problems as schema_problems
 from tests.doubles.apiserver.structure import same
 
@@ -41,11 +42,10 @@ def problems(schema: Schema, new: Tree, old: Tree | None, *, rules: Rules) -> li
     return [*found, *walker.walk(schema, new, _MISSING if old is None else old, "")]
 
 
-def has_rules(schema: Any) -> bool:
+@Fact
+def has_rules(schema: Schema) -> bool:
     """Whether a rule is anywhere in the schema."""
-    if isinstance(schema, Mapping):
-        return bool(schema.get("x-kubernetes-validations")) or any(has_rules(value) for value in schema.values())
-    return isinstance(schema, list) and any(has_rules(value) for value in schema)
+    return any(True for _ in every_rule(schema))
 
 
 def every_rule(schema: Any) -> Iterator[Mapping[str, Any]]:
@@ -96,7 +96,7 @@ class _Walker:
         for rule in schema.get("x-kubernetes-validations", ()):
             if not (old is not _MISSING and not is_transition(rule["rule"]) and same(new, old)):
                 yield from self._rule(rule, pair, path)
-        if isinstance(new, Mapping):
+        if isinstance(new, dict):
             known = schema.get("properties", {})
             for name, item in new.items():
                 child = child_schema(schema, name)
@@ -155,7 +155,7 @@ def _with_metadata(value: Any, tree: Any) -> Any:
 
 
 def _member(old: Any, name: str) -> Any:
-    return old.get(name, _MISSING) if isinstance(old, Mapping) else _MISSING
+    return old.get(name, _MISSING) if isinstance(old, dict) else _MISSING
 
 
 def _partner(schema: Schema, item: Any, old: Any) -> int:

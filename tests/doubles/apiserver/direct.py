@@ -5,13 +5,13 @@ mapping of errors are those of the product.
 """
 
 import asyncio
-import json
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, cast
 from urllib.parse import parse_qsl
 
 import aiohttp
+import msgspec
 
 from gitops_ctl.core.clock import Clock
 from gitops_ctl.kube.answers import classify
@@ -97,7 +97,7 @@ class DirectExchange(Exchange):
 
 
 def _bytes(answer: Answer) -> bytes:
-    return answer.body.encode() if isinstance(answer.body, str) else json.dumps(answer.body).encode()
+    return answer.body.encode() if isinstance(answer.body, str) else msgspec.json.encode(answer.body)
 
 
 class _Response:
@@ -115,7 +115,7 @@ class _Response:
         if self._closed:
             return b""
         event: Tree | None = await anext(self._events, None)
-        return b"" if event is None else json.dumps(event).encode() + b"\n"
+        return b"" if event is None else msgspec.json.encode(event) + b"\n"
 
     def close(self) -> None:
         self._closed = True

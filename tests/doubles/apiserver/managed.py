@@ -141,12 +141,11 @@ def _prune(shape: Shape, merged: Tree, managed: Managed, last: FieldSet) -> Tree
     owned = frozenset[Path]().union(*(entry.fields for entry in managed.values()))
     everything = structure.named_members(shape, structure.fields_of(shape, merged))
 
-    def kept_of(value: Tree) -> FieldSet:
-        return structure.named_members(shape, structure.fields_of(shape, value))
-
-    kept = kept_of(pruned) | structure.named_members(shape, owned)
+    kept = structure.named_members(shape, structure.fields_of(shape, pruned) | owned)
+    if everything <= kept:
+        return merged
     pruned = structure.remove(shape, merged, everything - kept) or {}
-    dangling = (everything - kept_of(pruned)) & lost
+    dangling = (everything - structure.named_members(shape, structure.fields_of(shape, pruned))) & lost
     return structure.remove(shape, merged, dangling) or {}
 
 

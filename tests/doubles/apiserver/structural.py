@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.doubles.apiserver import structure
 from tests.doubles.apiserver.answers import Cause, invalid_value, required
+from tests.doubles.apiserver.schema_facts import ANY, Fact, Schema
 
-Schema = Mapping[str, Any]
 BLOCKING = frozenset(
     {"FieldValueRequired", "FieldValueTypeInvalid", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany"}
 )
@@ -21,7 +21,7 @@ _COMBINING = frozenset({"allOf", "anyOf", "oneOf", "not"})
 def child_schema(schema: Schema, name: str) -> Schema | None:
     """The schema of a member; None when the type does not have it."""
     found = schema.get("properties", {}).get(name)
-    if found is None and isinstance(schema.get("additionalProperties"), Mapping):
+    if found is None and isinstance(schema.get("additionalProperties"), dict):
         found = schema["additionalProperties"]
     result: Schema | None = found
     return result
@@ -37,7 +37,7 @@ def pruned(schema: Schema, value: Any, path: str = "", *, top: bool = False) -> 
             items.append(kept)
             unknown += lost
         return items, unknown
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return value, unknown
     embedded = top or bool(schema.get("x-kubernetes-embedded-resource"))
     open_map = bool(schema.get("x-kubernetes-preserve-unknown-fields")) or schema.get("additionalProperties") is True
@@ -63,7 +63,7 @@ def defaulted(schema: Schema, value: Any, *, nulls: bool = False) -> Any:
     A null where none is allowed counts as absent; with `nulls` only where there is a default, as after a server-side apply.
     """
     if isinstance(value, list):
-        items = schema.get("items", {})
+        items = schema.get("items", ANY)
         return [defaulted(items, item, nulls=nulls) if isinstance(item, (dict, list)) else item for item in value]
     if not isinstance(value, dict):
         return value
@@ -74,13 +74,20 @@ def defaulted(schema: Schema, value: Any, *, nulls: bool = False) -> Any:
         if refused and child is not None and (not nulls or child.get("default") is not None):
             continue
         result[name] = item
-    for name, child in schema.get("properties", {}).items():
-        if name not in result and child.get("default") is not None:
-            result[name] = structure.copied(child["default"])
+    for name, default in _defaults(schema):
+        if name not in result:
+            result[name] = structure.copied(default)
     for name, item in result.items():
         if isinstance(item, (dict, list)) and (child := child_schema(schema, name)) is not None:
             result[name] = defaulted(child, item, nulls=nulls)
     return result
+
+
+@Fact
+def _defaults(schema: Schema) -> tuple[tuple[str, Any], ...]:
+    """Members with a default."""
+    found = ((name, child.get("default")) for name, child in schema.get("properties", {}).items())
+    return tuple((name, default) for name, default in found if default is not None)
 
 
 def problems(schema: Schema, value: Any, path: str = "", *, skip: frozenset[str] = frozenset()) -> Iterator[Cause]:
@@ -94,7 +101,7 @@ def problems(schema: Schema, value: Any, path: str = "", *, skip: frozenset[str]
     yield from _enum(schema, value, path)
     if isinstance(value, str):
         yield from _string(schema, value, path)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         yield from _object(schema, value, path, skip)
     elif isinstance(value, list):
         yield from _list(schema, value, path)
@@ -225,7 +232,7 @@ def _list(schema: Schema, value: list[Any], path: str) -> Iterator[Cause]:
 
 def duplicates(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:
     """Items of sets and keyed lists that are there twice."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for name, item in value.items():
             child = child_schema(schema, name)
             if child is not None:
@@ -252,7 +259,7 @@ def _combined(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
         return
     for branch in schema.get("allOf", ()):
         yield from problems(branch, value, path)
-    shown = '""' if isinstance(value, (Mapping, list)) else json.dumps(value)
+    shown = '""' if isinstance(value, (dict, list)) else json.dumps(value)
     fitting = {
         word: sum(not list(problems(branch, value, path)) for branch in schema[word])
         for word in ("anyOf", "oneOf")
