@@ -6,9 +6,12 @@ once, never a second proposal for one purpose, never a write to anything but our
 
 import os
 from collections.abc import Callable
+from functools import lru_cache
 
 import pytest
 
+from gitops_ctl.talos import machineconfig, pending
+from gitops_ctl.talos.configdocuments import split_documents
 from tests.support.simulation_faults import Kind
 from tests.support.simulation_search import Search
 from tests.support.switch_stories import STORIES, Story, explorer_of
@@ -32,6 +35,14 @@ _EXPLORERS: dict[str, Search] = {}
 def explorer(request: pytest.FixtureRequest) -> Callable[[Story], Search]:
     """The explorer of a story; each has one reference run."""
     return lambda story: _EXPLORERS.setdefault(story.name, explorer_of(story))
+
+
+@pytest.fixture(autouse=True)
+def _read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The few configurations of simulated machines are taken apart once, not at every look of thousands of workers."""
+    known = lru_cache(split_documents)
+    for module in (machineconfig, pending):
+        monkeypatch.setattr(module, "split_documents", known)
 
 
 @every_story
