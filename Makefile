@@ -17,7 +17,7 @@ help:
 	@echo 'make demo-topology racks come into an inventory in Git, with a real Kueue and Node Feature Discovery'
 	@echo 'make test     all tests in everyday size; builds the real components once, beside the fast tests'
 	@echo 'make check    format, lint, types, layers, sizes, generated files: what a commit must pass'
-	@echo 'make sim      simulations, a fault at every I/O point'
+	@echo 'make sim      simulations with a sample of faults; make soak has one at every I/O point'
 	@echo 'make faults   tests of docs/what-can-go-wrong.md and of the promises; lists the ids without one'
 	@echo 'make bench    side-by-side measurements, as a table and as JSON'
 	@echo 'make soak     full sizes of what test scales down'

@@ -3,6 +3,7 @@
 from hypothesis import settings
 
 from tests.support.cluster import audit_log, control_plane, kube_admin, kube_user, namespace, pytest_configure
+from tests.support.examples import RANDOM
 from tests.support.gitea import gitea, gitea_unsigned
 from tests.support.kueue import kueue, kueue_manager
 from tests.support.nfd import nfd
@@ -38,5 +39,5 @@ __all__ = [
 # The same examples in each run, so that a change is judged by what it changes; `make soak` draws others each time.
 # How long an example takes says something about the machine, not about the law.
 settings.register_profile("everyday", deadline=None, derandomize=True)
-settings.register_profile("random", deadline=None)
+settings.register_profile(RANDOM, deadline=None)
 settings.load_profile("everyday")

@@ -115,7 +115,9 @@ def test_kill_9_of_a_supervisor_that_is_still_starting_leaves_no_process(system:
     until(system.nothing_runs, timeout_s=10)
 
 
-@pytest.mark.parametrize("component", COMPONENTS)
+@pytest.mark.parametrize(
+    "component", [name if name == "etcd" else pytest.param(name, marks=pytest.mark.soak) for name in COMPONENTS]
+)
 def test_kill_9_of_a_component_stops_all_and_says_which(system: LocalSystem, component: str) -> None:
     state = system.up()
     os.kill(state["processes"][component], signal.SIGKILL)

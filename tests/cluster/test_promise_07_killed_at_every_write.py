@@ -1,8 +1,8 @@
 """P7: killing the manager at every write of a full cycle loses nothing and repeats nothing that must not be repeated.
 
 In turn for each write k of a step (accept and apply, drift, prune, delete) the process dies before the write is sent, and once
-more before its answer is read.  A process with an empty memory goes on, and the end must be the same as without a death.  Real
-processes and SIGKILL: tests/cluster/test_rbac_process.py.
+more before its answer is read.  A process with an empty memory goes on, and the end must be the same as without a death.  Every day
+each third write of accepting, applying and pruning has its turn; `make soak` takes all.  Real processes and SIGKILL: tests/cluster/test_rbac_process.py.
 """
 
 import secrets
@@ -119,14 +119,17 @@ async def ready(world: Product, commit: str) -> bool:
     return status.get("lastAppliedRevision") == commit and found.get("status") == "True"
 
 
+@pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.soak)], ids=["each third", "each"])
 @pytest.mark.parametrize("after", [False, True], ids=["before it is sent", "before its answer is read"])
-async def test_promise_07_at_every_write_of_accepting_applying_and_pruning(lives: Lives, after: bool) -> None:
+async def test_promise_07_at_every_write_of_accepting_applying_and_pruning(
+    lives: Lives, after: bool, stride: int
+) -> None:
     world = lives.world
     outsider = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "outsider"}, "data": {"value": "own"}}
     await world.admin.create(f"/api/v1/namespaces/{world.namespace}/configmaps", outsider)
-    for k in range(1, MOST_WRITES):
-        old = [f"site/x{k - 1}.yaml"] if k > 1 else []
-        commit = world.commit(site(k), delete=old)
+    for number, k in enumerate(range(1, MOST_WRITES, stride), start=1):
+        old = [f"site/x{number - 1}.yaml"] if number > 1 else []
+        commit = world.commit(site(number), delete=old)
         kept = await uids(world)
 
         async def act() -> None:
@@ -135,9 +138,9 @@ async def test_promise_07_at_every_write_of_accepting_applying_and_pruning(lives
         if not await lives.step(act, lambda commit=commit: ready(world, commit), k, after=after):
             assert k > 8, "a revision of six objects has more writes than that"
             break
-        wanted = {f"n{index}": str(k) for index in range(4)} | {
-            "wave": str(k),
-            f"x{k}": "1",
+        wanted = {f"n{index}": str(number) for index in range(4)} | {
+            "wave": str(number),
+            f"x{number}": "1",
             "base": "1",
         }
         assert await in_cluster(world) == {**wanted, "outsider": "own"}

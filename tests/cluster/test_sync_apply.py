@@ -302,8 +302,9 @@ async def test_S12_S15_foreign_fields_and_another_order_are_no_drift(site: Bench
         await site.admin.patch_merge(path, {"metadata": {"finalizers": None}})
 
 
-async def test_S17_S18_only_the_objects_of_terminating_namespaces_wait(site: Bench) -> None:
-    going = [f"{site.namespace[-6:]}-going-{number:02}" for number in range(50)]
+@pytest.mark.parametrize("count", [8, pytest.param(50, marks=pytest.mark.soak)])
+async def test_S17_S18_only_the_objects_of_terminating_namespaces_wait(site: Bench, count: int) -> None:
+    going = [f"{site.namespace[-6:]}-going-{number:02}" for number in range(count)]
     stuck = {"kind": "ConfigMap", "metadata": {"name": "stuck", "finalizers": ["example.net/never"]}}
 
     async def begin_to_end(name: str) -> None:

@@ -123,9 +123,9 @@ class Explorer:
         wanted = tuple(kinds)
         return [Fault(kind, point) for point in self.reference.points for kind in faults_at(point) if kind in wanted]
 
-    def explore(self, kinds: Iterable[Kind]) -> list[str]:
-        """Every single fault in turn; what went wrong."""
-        return self._each(self.singles(kinds), self.with_faults)
+    def explore(self, kinds: Iterable[Kind], *, stride: int) -> list[str]:
+        """Every single fault in turn, or each so many; what went wrong."""
+        return self._each(self.singles(kinds)[::stride], self.with_faults)
 
     def explore_pairs(self, kinds: Iterable[Kind], *, count: int, seed: int) -> list[str]:
         """A second fault during the recovery from the first: a seeded sample."""

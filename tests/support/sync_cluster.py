@@ -34,7 +34,7 @@ from gitops_ctl.trust.provenance import AcceptedRevision, AcceptedRevisions, Int
 from tests.doubles.apiserver import FakeApiServer
 from tests.support.git_repos import RepoBuilder
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.1
 CRDS = Path(__file__).resolve().parents[2] / "schemas" / "crds"
 SOURCE = "network"

@@ -22,6 +22,7 @@ from gitops_ctl.api.model import parse
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.documents.expressions import EvaluationError, Expression, compile_expression
 from tests.support.api_violations import full_objects
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.property
 
@@ -191,7 +192,7 @@ def replace(tree: Any, path: tuple[str | int, ...], value: Any) -> None:
 
 @pytest.mark.parametrize("kind", FULL)
 @given(data=st.data())
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_model_and_the_definition_say_the_same(kind: str, data: st.DataObject):
     tree = data.draw(altered(kind))
     assert model_accepts(kind, tree) == definition_accepts(kind, tree)
