@@ -5,6 +5,7 @@ ends nothing, so a worker that was away takes up its own holder again.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -14,7 +15,7 @@ from gitops_ctl.core.errors import Conflict
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, text_at
 from gitops_ctl.device.worker.place import Equipment, Place
 from gitops_ctl.fleet import names
-from gitops_ctl.fleet.device import MaintenanceSession, device_of
+from gitops_ctl.fleet.device import Device, LeaseRef, MaintenanceSession, OperationRef, device_of
 from gitops_ctl.fleet.identity import device_key, mutation_lease_name
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.fleet.trees import moment_at, texts_at
@@ -22,6 +23,7 @@ from gitops_ctl.kube.lease import micro_time
 
 DURATION_S: Final = 24 * 3600
 """Of the Lease; renewed when a third of it is over."""
+PURPOSE: Final = "SoftwareMutation"
 
 
 async def ask(equipment: Equipment, place: Place, leaf: Leaf) -> MaintenanceSession | None:
@@ -34,15 +36,28 @@ async def ask(equipment: Equipment, place: Place, leaf: Leaf) -> MaintenanceSess
     """
     device = device_of(await equipment.client.get(equipment.device_path(place.key)))
     session = device.session
-    used = session.session_token if session is not None and session.phase == "Settled" else ""
+    is_open = session is not None and session.phase != "Settled"
     lease = await _lease_of(equipment, place)
-    if lease is None or (session is not None and session.phase != "Settled" and session.operation.uid != leaf.uid):
+    if lease is None or (session is not None and is_open and session.operation.uid != leaf.uid):
         return None
-    if not await _hold(equipment, lease, leaf, used=used, new_token=equipment.new_id):
-        return None
-    if session is None or not session.is_maintenance or session.operation.uid != leaf.uid:
-        return None
-    return session if session.lease.holder == holder_of(leaf) else None
+    token = await _hold(equipment, lease, leaf, tokens=_Tokens(session, equipment.new_id))
+    return session if token and is_answer(device, lease, leaf, token) else None
+
+
+def is_answer(device: Device, lease: JsonObject, leaf: Leaf, token: str) -> bool:
+    """Whether the session of the device acknowledges the request with this token, for this Lease, leaf, device and Node, and no other one."""
+    session = device.session
+    if session is None or not session.is_maintenance:
+        return False
+    namespace, name, uid = (text_at(lease, "metadata", member) for member in ("namespace", "name", "uid"))
+    own = LeaseRef(namespace, name, uid, holder_of(leaf))
+    node_uid = leaf.admission.node_uid if leaf.admission is not None else ""
+    return (session.lease, session.session_token) == (own, token) and (
+        (session.operation, session.protocol_version, session.purpose, session.device_uid)
+        == (OperationRef(leaf.namespace, leaf.name, leaf.uid), names.PROTOCOL, PURPOSE, device.uid)
+        and (leaf.binding.device_uid, session.node_name, session.node_uid)
+        == (device.uid, leaf.binding.node_name, node_uid)
+    )
 
 
 async def let_go(equipment: Equipment, place: Place, leaf: Leaf) -> None:
@@ -82,23 +97,34 @@ async def _lease_of(equipment: Equipment, place: Place) -> JsonObject | None:
     return next(fitting, None)
 
 
-async def _hold(
-    equipment: Equipment, lease: JsonObject, leaf: Leaf, *, used: str, new_token: Callable[[], str]
-) -> bool:
-    """Hold the Lease with the request of this leaf; whether it is held now."""
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """Which token a request has: that of the session that is open, else the one it has, unless that is used up."""
+
+    session: MaintenanceSession | None
+    new: Callable[[], str]
+
+    def of(self, asked: str) -> str:
+        session = self.session
+        if session is not None and session.phase != "Settled":
+            return session.session_token
+        used = session.session_token if session is not None else ""
+        return asked if asked and asked != used else self.new()
+
+
+async def _hold(equipment: Equipment, lease: JsonObject, leaf: Leaf, *, tokens: _Tokens) -> str:
+    """Hold the Lease with the request of this leaf; the token of the request, empty when the Lease is not held now."""
     holder = text_at(lease, "spec", "holderIdentity")
     if holder not in ("", holder_of(leaf)):
         if not await _is_forgotten(equipment, lease, holder):
-            return False
+            return ""
         holder = ""
     now = equipment.clock.wall()
     asked = texts_at(lease, "metadata", "annotations")
-    token = asked.get(f"{names.MAINTENANCE}session-token", "") if holder else ""
-    if not token or token == used:
-        token = new_token()
+    token = tokens.of(asked.get(f"{names.MAINTENANCE}session-token", "") if holder else "")
     wanted = _request(leaf, token, asked.get(f"{names.MAINTENANCE}requested-at", "") if holder else "", now=now)
     if holder and wanted.items() <= asked.items() and not _is_due(lease, now=now):
-        return True
+        return token
     at = micro_time(now)
     spec: dict[str, JsonValue] = {
         "holderIdentity": holder_of(leaf),
@@ -110,8 +136,8 @@ async def _hold(
     try:
         await _write(equipment, lease, annotations=dict(wanted), spec=spec)
     except Conflict:
-        return False
-    return True
+        return ""
+    return token
 
 
 async def _is_forgotten(equipment: Equipment, lease: JsonObject, holder: str) -> bool:
@@ -132,7 +158,7 @@ def _request(leaf: Leaf, token: str, requested_at: str, *, now: datetime) -> dic
     control = leaf.admission.control_revision if leaf.admission is not None else None
     values = (
         *(names.PROTOCOL, token, requested_at or to_rfc3339(now), leaf.namespace, leaf.name, leaf.uid),
-        *(str(control or 0), "SoftwareMutation"),
+        *(str(control or 0), PURPOSE),
     )
     return {f"{names.MAINTENANCE}{name}": value for name, value in zip(names.MAINTENANCE_MEMBERS, values, strict=True)}
 
