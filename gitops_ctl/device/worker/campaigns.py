@@ -18,6 +18,9 @@ ENDED: Final = ("Succeeded", "Failed", "Cancelled")
 SETTLED: Final = ("Succeeded", "Cancelled")
 """Those in which nothing is left to settle: one that Failed needs evidence of what was claimed before (13.7)."""
 
+_BEGUN: Final = ("Admitted", "Running", "Soaking", "Cancelling")
+"""Phases of a target whose device is reserved; one that is Blocked may be so because of its journal, and then waits for this worker."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -105,6 +108,14 @@ def _order(device_uid: str, rollout: JsonObject, begun: set[tuple[str, str, bool
         preinstalled=activates,
         max_bytes_per_s=int_at(targets[0], "maxTransferBytesPerSecond"),
     )
+
+
+def has_begun(device_uid: str, rollouts: Iterable[JsonObject]) -> bool:
+    """Whether a campaign that is not settled says that it has begun with the device, so that the device is reserved."""
+    running = [rollout for rollout in rollouts if text_at(rollout, "status", "phase") not in SETTLED]
+    targets = [target for rollout in running for target in objects_at(rollout, "status", "targets")]
+    mine = [target for target in targets if text_at(target, "deviceUID") == device_uid]
+    return any(text_at(target, "phase") in _BEGUN for target in mine)
 
 
 def sources_in_use(rollouts: Iterable[JsonObject]) -> frozenset[tuple[str, str, str]]:

@@ -13,11 +13,11 @@ from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.errors import Conflict, GitopsError, TransientError
 from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.core.moment import to_rfc3339
-from gitops_ctl.device.journal import ClaimHistoryLost, Reported
 from gitops_ctl.device.journalrecords import Claim, Step
 from gitops_ctl.device.worker import leafstatus
 from gitops_ctl.device.worker.deadlines import window_problem
 from gitops_ctl.device.worker.decision import PREPARE_ONLY
+from gitops_ctl.device.worker.history import history_problem
 from gitops_ctl.device.worker.leafstatus import INSTALL_COMMIT, MARKERS, claim_of, key_of
 from gitops_ctl.device.worker.leafwork import Work
 from gitops_ctl.device.worker.looking import Look, apps_of, look
@@ -176,17 +176,7 @@ async def _journal(work: Work, _stage: str) -> Denial | None:
 
 
 def _history_problem(work: Work, device: Device | None) -> str:
-    if device is None:
-        return "there is no device"
-    report = device.worker_report
-    reported = (
-        None if report is None or report.journal is None else Reported(report.journal.id, report.journal.sequence)
-    )
-    try:
-        work.ports.journal.require_history(device.uid, reported, name=device.name)
-    except ClaimHistoryLost as error:
-        return error.message
-    return ""
+    return history_problem(work.ports.journal, device, work.leaf)
 
 
 async def _window(work: Work, stage: str) -> Denial | None:

@@ -17,7 +17,7 @@ from gitops_ctl.device.worker.place import Equipment, Place
 from gitops_ctl.device.worker.unit import DeviceUnit, Known
 from gitops_ctl.device.worker.watched import DEVICE, LEAF, ROLLOUT, Tasks
 from gitops_ctl.fleet import names
-from gitops_ctl.fleet.leaf import leaf_of
+from gitops_ctl.fleet.leaf import Leaf, leaf_of
 from gitops_ctl.kube.cache import Change, Entry
 from gitops_ctl.kube.informer import Informer, Timing, running
 
@@ -119,7 +119,8 @@ class NetworkRoom:
             ),
             orders=lambda uid: campaigns.orders_for(uid, self._trees(ROLLOUT), self._trees(LEAF)),
             ended=lambda: campaigns.ended_campaigns(self._trees(ROLLOUT)),
-            has_open_leaf=self._has_open_leaf,
+            leaves=self._leaves_of,
+            has_begun=lambda uid: campaigns.has_begun(uid, self._trees(ROLLOUT)),
         )
         unit = DeviceUnit(self._equipment, self._place(key), images=self._images, known=known)
         self._units[key] = unit
@@ -156,14 +157,11 @@ class NetworkRoom:
     def _uid(self, key: NamespacedName) -> str:
         return text_at(self._informers[DEVICE].cache.get(key) or {}, "metadata", "uid")
 
-    def _has_open_leaf(self, uid: str) -> bool:
-        """Whether an upgrade of the device has no resolved outcome, or was not settled by the manager."""
-        mine = (
-            leaf_of(tree)
-            for tree in self._trees(LEAF)
-            if text_at(tree, "metadata", "annotations", names.DEVICE_UID) == uid
-        )
-        return any(not leaf.is_outcome_resolved or leaf.has_unresolved_claim for leaf in mine)
+    def _leaves_of(self, uid: str) -> tuple[Leaf, ...]:
+        """Upgrades of the device."""
+        trees = self._trees(LEAF)
+        mine = (tree for tree in trees if text_at(tree, "metadata", "annotations", names.DEVICE_UID) == uid)
+        return tuple(map(leaf_of, mine))
 
     def _device_changed(self, change: Change[JsonObject]) -> None:
         if change.kind != "modified":

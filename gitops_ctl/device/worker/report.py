@@ -5,6 +5,7 @@ Written when one of its members changes, never on a timer.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from gitops_ctl.api.names import FIELD_MANAGER_DEVICE_WORKER
@@ -15,22 +16,36 @@ from gitops_ctl.device import reads
 from gitops_ctl.device.chassis import require_chassis
 from gitops_ctl.device.journal import Reported
 from gitops_ctl.device.preflightchecks import quiescence_problem
+from gitops_ctl.device.worker.history import NOBODYS, reported_of, unknown_claims
 from gitops_ctl.device.worker.material import Material
 from gitops_ctl.device.worker.place import Equipment, Place, usable
 from gitops_ctl.fleet.device import JOURNAL_READY, Device, device_of
 from gitops_ctl.fleet.identity import canonical_identity
+from gitops_ctl.fleet.leaf import Leaf
 
 HISTORY_LOST: Final = "HistoryLost"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What the caches of the room say about who has a device.
+
+    Attributes:
+        leaves: upgrades of the device.
+        by_campaign: whether the status of a campaign says that it has begun with the device, which then has a reservation.
+    """
+
+    leaves: Callable[[], tuple[Leaf, ...]]
+    by_campaign: Callable[[], bool]
 
 
 class Reporter:
     """Writes the report of one device."""
 
-    def __init__(self, equipment: Equipment, place: Place, *, has_open_leaf: Callable[[], bool]) -> None:
-        """`has_open_leaf` says whether an upgrade of the device is open, as far as it is known."""
+    def __init__(self, equipment: Equipment, place: Place, *, taken: Taken) -> None:
         self._equipment = equipment
         self._place = place
-        self._has_open_leaf = has_open_leaf
+        self._taken = taken
 
     async def turn(self) -> float | None:
         """Load and report; the seconds until the Secrets are read again at the latest.
@@ -96,23 +111,33 @@ class Reporter:
             "sequence": journal.sequence_of(device.uid),
             "state": JOURNAL_READY,
         }
-        if journal.state_for(device.uid, _reported(device)) == JOURNAL_READY:
+        if reported_of(device) is not None and self._knows_all(device):
             return ours
         # The cache may be older than what this worker wrote last.
-        live = device_of(await self._equipment.client.get(self._equipment.device_path(self._place.key)))
-        reported = _reported(live)
-        if journal.state_for(device.uid, reported) == JOURNAL_READY:
+        live = await self._live()
+        reported = reported_of(live)
+        if self._knows_all(live) and (reported is not None or not self._is_taken(live)):
             return ours
-        if reported is None:
-            return {**ours, "state": HISTORY_LOST}
-        if journal.problem:
-            return {"id": reported.id, "sequence": reported.sequence, "state": HISTORY_LOST}
-        if live.lock is None and not self._has_open_leaf() and await self._is_quiet():
-            # An upgrade may have begun while the device was looked at.
-            live = device_of(await self._equipment.client.get(self._equipment.device_path(self._place.key)))
-            if live.lock is None and not self._has_open_leaf():
-                return ours
-        return {"id": reported.id, "sequence": reported.sequence, "state": HISTORY_LOST}
+        lost = reported or Reported(journal.id if journal.problem else NOBODYS, 0)
+        told: JsonObject = {"id": lost.id, "sequence": lost.sequence, "state": HISTORY_LOST}
+        if journal.problem or reported is None or self._is_taken(live) or not await self._is_quiet():
+            return told
+        # An upgrade may have begun while the device was looked at.
+        return told if self._is_taken(await self._live()) else ours
+
+    async def _live(self) -> Device:
+        return device_of(await self._equipment.client.get(self._equipment.device_path(self._place.key)))
+
+    def _knows_all(self, device: Device) -> bool:
+        """Whether the journal knows all that the cluster remembers; a device that nothing is known of has nothing to remember."""
+        journal = self._equipment.journal
+        if journal.state_for(device.uid, reported_of(device)) != JOURNAL_READY:
+            return False
+        return not unknown_claims(journal, self._taken.leaves())
+
+    def _is_taken(self, device: Device) -> bool:
+        """Whether a campaign has the device, as far as it is known."""
+        return device.lock is not None or self._taken.by_campaign() or any(map(_is_open, self._taken.leaves()))
 
     async def _is_quiet(self) -> bool:
         """Whether the device was seen quiescent at a known version."""
@@ -136,6 +161,6 @@ class Reporter:
         return not quiescence_problem(install, verified=verified.version)
 
 
-def _reported(device: Device) -> Reported | None:
-    journal = device.worker_report.journal if device.worker_report is not None else None
-    return Reported(journal.id, journal.sequence) if journal is not None and journal.id else None
+def _is_open(leaf: Leaf) -> bool:
+    """Whether an upgrade has no resolved outcome, or was not settled by the manager."""
+    return not leaf.is_outcome_resolved or leaf.has_unresolved_claim

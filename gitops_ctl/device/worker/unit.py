@@ -9,8 +9,9 @@ from gitops_ctl.device.worker.images import Images
 from gitops_ctl.device.worker.pace import Duty
 from gitops_ctl.device.worker.place import Equipment, Place
 from gitops_ctl.device.worker.preflight import Preflights
-from gitops_ctl.device.worker.report import Reporter
+from gitops_ctl.device.worker.report import Reporter, Taken
 from gitops_ctl.device.worker.samples import Sampler
+from gitops_ctl.fleet.leaf import Leaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class Known:
     evidence: Callable[[str], Evidence]
     orders: Callable[[str], tuple[Order, ...]]
     ended: Callable[[], frozenset[str]]
-    has_open_leaf: Callable[[str], bool]
+    leaves: Callable[[str], tuple[Leaf, ...]]
+    has_begun: Callable[[str], bool]
 
 
 class DeviceUnit:
@@ -29,7 +31,8 @@ class DeviceUnit:
     def __init__(self, equipment: Equipment, place: Place, *, images: Images, known: Known) -> None:
         self.place = place
         self._equipment = equipment
-        reporter = Reporter(equipment, place, has_open_leaf=lambda: known.has_open_leaf(self._uid))
+        taken = Taken(lambda: known.leaves(self._uid), lambda: known.has_begun(self._uid))
+        reporter = Reporter(equipment, place, taken=taken)
         sampler = Sampler(equipment, place, evidence=known.evidence)
         preflights = Preflights(equipment, place, images=images, orders=known.orders, ended=known.ended)
         turns = (("report", reporter.turn), ("sample", sampler.turn), ("preflight", preflights.turn))

@@ -10,14 +10,16 @@ import pytest
 
 from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.device.worker import maintenance
+from gitops_ctl.device.worker.history import NOBODYS
 from gitops_ctl.device.worker.place import Place
 from gitops_ctl.fleet import names
+from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.identity import mutation_lease_name
 from gitops_ctl.fleet.leaf import Leaf, leaf_of
 from tests.support.api_leaves import an_admission
 from tests.support.api_rollouts import an_upgrade
 from tests.support.device_planes import JOURNAL_ID, Planes, in_planes
-from tests.support.device_world import LEASES, LEAVES
+from tests.support.device_world import DEVICES, LEASES, LEAVES
 
 OTHER_JOURNAL = "6b1ee4b2-0a1d-4a2f-9a71-1e4be1a4b7d2"
 LEASE = f"{LEASES}/{mutation_lease_name('campus', 'access-1')}"
@@ -26,10 +28,15 @@ LEASE = f"{LEASES}/{mutation_lease_name('campus', 'access-1')}"
 async def an_open_leaf(planes: Planes, *, state: str = "Granted") -> Leaf:
     """An upgrade of the device that the manager admitted."""
     device: Any = await planes.world.seen()
+    node: Any = device.get("status", {}).get("nodeIdentity", {})
     tree = an_upgrade(name="leaf-1", namespace="campus", deviceRef={"name": "access-1"})
-    tree["metadata"]["annotations"] = {names.DEVICE_UID: device["metadata"]["uid"], names.DEVICE_NAME: "access-1"}
+    tree["metadata"]["annotations"] = {
+        **{names.DEVICE_UID: device["metadata"]["uid"], names.DEVICE_NAME: "access-1"},
+        **({names.NODE_NAME: node["nodeName"]} if node else {}),
+    }
     made: Any = await planes.world.admin.create(LEAVES, tree)
-    admission = an_admission(state, leafUID=made["metadata"]["uid"], deviceUID=device["metadata"]["uid"])
+    uids = {"leafUID": made["metadata"]["uid"], "deviceUID": device["metadata"]["uid"]}
+    admission = an_admission(state, **uids, **({"nodeUID": node["nodeUID"]} if node else {}))
     status = {"phase": "Pending", "managerAdmission": admission}
     return leaf_of(await planes.world.admin.patch_merge(f"{LEAVES}/leaf-1", {"status": status}, subresource="status"))
 
@@ -88,6 +95,55 @@ def test_maintenance_is_asked_for_acknowledged_and_settled_once_it_is_let_go(tmp
     in_planes(tmp_path, story)
 
 
+OTHERS: Any = {
+    "another lease": {"lease": {"uid": "00000000-0000-4000-8000-00000000000f"}},
+    "another token": {"sessionToken": "00000000-0000-4000-8000-00000000000e"},
+    "another leaf of that name": {"operation": {"namespace": "elsewhere"}},
+    "another holder": {"lease": {"holder": "software-upgrade/somebody"}},
+    "another device": {"deviceUID": "00000000-0000-4000-8000-00000000000d"},
+    "another node": {"nodeUID": "00000000-0000-4000-8000-00000000000c"},
+    "another purpose": {"purpose": "WorkloadDrain", "protocolVersion": "pdb-drain-v1"},
+    "settled": {"phase": "Settled"},
+    "recovering": {"phase": "Recovering"},
+}
+
+
+def test_a_session_that_is_the_answer_to_anything_else_permits_nothing(tmp_path: Path) -> None:
+    async def story(planes: Planes) -> None:
+        await planes.switch()
+        await planes.node()
+        await planes.network()
+        await planes.world.ready()
+        leaf = await an_open_leaf(planes)
+
+        async def is_acknowledged() -> bool:
+            return await maintenance.ask(planes.equipment, the_place(planes), leaf) is not None
+
+        await planes.world.until(is_acknowledged, what="the manager acknowledges")
+        tree: Any = await planes.world.seen()
+        real = device_of(tree)
+        lease: Any = await planes.world.get(LEASE)
+        assert real.session is not None
+        token = real.session.session_token
+        assert maintenance.is_answer(real, lease, leaf, token)
+        for what, members in OTHERS.items():
+            session = tree["status"]["maintenanceSession"]
+            changed = {
+                name: {**session[name], **value} if isinstance(value, dict) else value
+                for name, value in members.items()
+            }
+            status = {**tree["status"], "maintenanceSession": {**session, **changed}}
+            assert not maintenance.is_answer(device_of({**tree, "status": status}), lease, leaf, token), what
+        await planes.world.admin.patch_merge(
+            LEASE, {"metadata": {"annotations": {f"{names.MAINTENANCE}session-token": "another-token-of-20"}}}
+        )
+        assert await is_acknowledged(), "the request is made good again"
+        asked: Any = await planes.world.get(LEASE)
+        assert asked["metadata"]["annotations"][f"{names.MAINTENANCE}session-token"] == token
+
+    in_planes(tmp_path, story)
+
+
 def test_a_lease_that_somebody_else_holds_is_left_alone(tmp_path: Path) -> None:
     async def story(planes: Planes) -> None:
         await planes.switch()
@@ -122,6 +178,47 @@ def test_a_lost_journal_is_told_under_its_old_id_while_an_upgrade_is_open(tmp_pa
         await planes.world.until(
             lambda: _journal_is(planes, OTHER_JOURNAL, "Ready"), what="a new one begins", timeout_s=400
         )
+
+    in_planes(tmp_path, story)
+
+
+def test_a_device_that_is_being_upgraded_and_has_no_report_is_not_given_to_a_new_journal(tmp_path: Path) -> None:
+    async def story(planes: Planes) -> None:
+        await planes.switch()
+        await planes.network()
+        await planes.world.until(lambda: _journal_is(planes, JOURNAL_ID, "Ready"), what="a journal is reported")
+        await planes.stop()
+        await an_open_leaf(planes)
+        await planes.world.admin.patch_merge(
+            f"{DEVICES}/access-1", {"status": {"workerReport": None}}, subresource="status"
+        )
+        planes.folder = tmp_path / "another-volume"
+        await planes.network(journal_id=OTHER_JOURNAL)
+        await planes.world.until(lambda: _journal_is(planes, NOBODYS, "HistoryLost"), what="the loss is told")
+        await planes.world.clock.sleep(600)
+        assert await _journal_is(planes, NOBODYS, "HistoryLost")
+        done = {"phase": "Cancelled", "completionTime": "2026-02-01T00:00:00Z"}
+        await planes.world.admin.patch_merge(f"{LEAVES}/leaf-1", {"status": done}, subresource="status")
+        await planes.world.until(
+            lambda: _journal_is(planes, OTHER_JOURNAL, "Ready"), what="a new one begins", timeout_s=400
+        )
+
+    in_planes(tmp_path, story)
+
+
+def test_a_journal_of_the_same_id_that_does_not_know_a_claim_is_told_as_lost(tmp_path: Path) -> None:
+    async def story(planes: Planes) -> None:
+        await planes.switch()
+        await planes.network()
+        await planes.world.until(lambda: _journal_is(planes, JOURNAL_ID, "Ready"), what="a journal is reported")
+        await planes.stop()
+        await an_open_leaf(planes)
+        claim = {"stage": "PrimaryInstall", "reservationID": "r" * 16, "policyEpoch": 1, "controlRevision": 1}
+        status = {"phase": "Transferring", "managedMutationClaims": [{**claim, "claimedAt": "2026-02-01T00:00:00Z"}]}
+        await planes.world.admin.patch_merge(f"{LEAVES}/leaf-1", {"status": status}, subresource="status")
+        planes.folder = tmp_path / "another-volume"
+        await planes.network()
+        await planes.world.until(lambda: _journal_is(planes, JOURNAL_ID, "HistoryLost"), what="the loss is told")
 
     in_planes(tmp_path, story)
 

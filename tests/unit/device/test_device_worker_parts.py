@@ -9,7 +9,7 @@ import pytest
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.device.operational import Apps, InstallState, Platform, Seen
-from gitops_ctl.device.worker.campaigns import evidence_for, needed_images, orders_for
+from gitops_ctl.device.worker.campaigns import evidence_for, has_begun, needed_images, orders_for
 from gitops_ctl.device.worker.identity import NotAPod, Who, who_am_i
 from gitops_ctl.device.worker.material import material_of
 from gitops_ctl.device.worker.nodestatus import NodeLook, failed_look, node_tree, writer_problem
@@ -98,6 +98,26 @@ def test_evidence_serves_the_smallest_limit_of_the_campaigns_that_name_the_devic
     policy: Any = campaign("r-3")
     policy["status"]["frozenPlan"]["policy"]["healthFreshnessSeconds"] = 60
     assert evidence_for("d-1", [policy]).freshness_s == 60
+
+
+@pytest.mark.parametrize(
+    ("phase", "target", "begun"),
+    [
+        *(("Executing", phase, True) for phase in ("Admitted", "Running", "Soaking")),
+        ("Cancelling", "Cancelling", True),
+        ("Failed", "Running", True),
+        *(
+            ("Executing", phase, False)
+            for phase in ("Planned", "WaitingForAdmission", "Blocked", "Succeeded", "Failed")
+        ),
+        ("Cancelled", "Running", False),
+    ],
+)
+def test_a_device_with_which_a_campaign_has_begun_is_known_as_reserved(phase: str, target: str, begun: bool):
+    tree: Any = campaign(phase=phase)
+    tree["status"]["targets"] = [{"deviceUID": "d-1", "phase": target}, {"deviceUID": "d-2", "phase": "Planned"}]
+    assert has_begun("d-1", [tree]) is begun
+    assert not has_begun("d-2", [tree])
 
 
 def test_images_of_open_upgrades_are_kept():
