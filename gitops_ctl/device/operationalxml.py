@@ -40,7 +40,7 @@ Trees: TypeAlias = tuple[etree._Element, ...]
 T = TypeVar("T", str, Mode)
 
 
-class _Reader:
+class Reader:
     """Looks up leaves by their local names, and remembers what was missing."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ def entries(tree: etree._Element | None, name: str) -> Iterator[etree._Element]:
 
 def read_surroundings(trees: Trees) -> Seen[Surroundings]:
     """Interfaces with their rates, CDP and LLDP neighbours."""
-    reader = _Reader()
+    reader = Reader()
     interfaces = reader.required(trees, "interfaces-oper", "interfaces")
     found = [_interface(reader, entry) for entry in entries(interfaces, "interface")]
     if interfaces is not None and not found:
@@ -120,7 +120,7 @@ def read_surroundings(trees: Trees) -> Seen[Surroundings]:
     )
 
 
-def _interface(reader: _Reader, entry: etree._Element) -> Interface | None:
+def _interface(reader: Reader, entry: etree._Element) -> Interface | None:
     name = reader.text(entry, "name", of="an interface")
     state = reader.text(entry, "oper-status", of=name or "an interface")
     if not name or not state:
@@ -131,12 +131,12 @@ def _interface(reader: _Reader, entry: etree._Element) -> Interface | None:
     )
 
 
-def _kbps(reader: _Reader, entry: etree._Element, path: str, name: str) -> int | None:
+def _kbps(reader: Reader, entry: etree._Element, path: str, name: str) -> int | None:
     rate = reader.number(entry, path, of=name, needed=False)
     return None if rate is None else rate * 1000
 
 
-def _cdp(reader: _Reader, trees: Trees) -> Iterator[Neighbor]:
+def _cdp(reader: Reader, trees: Trees) -> Iterator[Neighbor]:
     tree = reader.container(trees, "cdp-oper", "cdp-neighbor-details")
     for entry in entries(tree, "cdp-neighbor-detail"):
         name = reader.text(entry, "device-name", of="a CDP neighbour")
@@ -145,7 +145,7 @@ def _cdp(reader: _Reader, trees: Trees) -> Iterator[Neighbor]:
             yield Neighbor("cdp", name, interface)
 
 
-def _lldp(reader: _Reader, trees: Trees) -> Iterator[Neighbor]:
+def _lldp(reader: Reader, trees: Trees) -> Iterator[Neighbor]:
     tree = reader.container(trees, "lldp-oper", "lldp-entries")
     for details in entries(tree, "lldp-intf-details"):
         interface = reader.text(details, "if-name", of="an LLDP entry")
@@ -157,7 +157,7 @@ def _lldp(reader: _Reader, trees: Trees) -> Iterator[Neighbor]:
 
 def read_install(trees: Trees) -> Seen[InstallState]:
     """Versions, running and committed, operation, timer and mode, where every supervisor says the same."""
-    reader = _Reader()
+    reader = Reader()
     tree = reader.required(trees, "install-oper", "install-oper-data")
     places = [
         _place(reader, entry)
@@ -189,7 +189,7 @@ def read_install(trees: Trees) -> Seen[InstallState]:
     return Seen(state, tuple(reader.gaps))
 
 
-def _place(reader: _Reader, entry: etree._Element) -> InstallState:
+def _place(reader: Reader, entry: etree._Element) -> InstallState:
     of = _place_name(entry)
     versions = [_version(reader, row, of) for row in entries(entry, "install-version-info")]
     known = tuple(version for version in versions if version is not None)
@@ -211,23 +211,28 @@ def _place(reader: _Reader, entry: etree._Element) -> InstallState:
     )
 
 
-def _version(reader: _Reader, row: etree._Element, of: str) -> Version | None:
+def _version(reader: Reader, row: etree._Element, of: str) -> Version | None:
     base = reader.text(row, "version", of=f"a version of {of}")
     word = optional(row, "current").removeprefix("install-version-state-")
-    extension = optional(row, "version-extension")
     if next(entries(row, "version-extension"), None) is None:
         # A key of the list: it may be empty and is always there.
         reader.gap(f"version {base} of {of} has no version-extension")
-    name = base if not extension or base.endswith(f".{extension}") else f"{base}.{extension}"
+    name = version_name(row)
     state = _VERSION_STATES.get(word)
     if state is None:
         reader.gap(f"the state of version {name} is {word[:60] or 'missing'}")
     return Version(name, state, optional(row, "src-filename")) if base and state is not None else None
 
 
+def version_name(row: etree._Element) -> str:
+    """The whole name of a version, of which the extension is a leaf of its own."""
+    base, extension = optional(row, "version"), optional(row, "version-extension")
+    return base if not extension or base.endswith(f".{extension}") else f"{base}.{extension}"
+
+
 def read_platform(trees: Trees) -> Seen[Platform]:
     """Serial number of the one chassis, and the flash of each supervisor."""
-    reader = _Reader()
+    reader = Reader()
     serial = _serial(reader, trees)
     software = reader.required(trees, "platform-software-oper", "cisco-platform-software")
     flash = [
@@ -242,11 +247,11 @@ def read_platform(trees: Trees) -> Seen[Platform]:
 
 def read_serial(trees: Trees) -> Seen[str]:
     """Serial number of the one chassis."""
-    reader = _Reader()
+    reader = Reader()
     return Seen(_serial(reader, trees), tuple(reader.gaps))
 
 
-def _serial(reader: _Reader, trees: Trees) -> str:
+def _serial(reader: Reader, trees: Trees) -> str:
     hardware = reader.required(trees, "device-hardware-oper", "device-hardware-data")
     inventory = [item for part in entries(hardware, "device-hardware") for item in entries(part, "device-inventory")]
     serials = {
@@ -259,7 +264,7 @@ def _serial(reader: _Reader, trees: Trees) -> str:
     return serials.pop() if len(serials) == 1 else ""
 
 
-def _flash(reader: _Reader, place: etree._Element) -> Flash | None:
+def _flash(reader: Reader, place: etree._Element) -> Flash | None:
     of = _place_name(place)
     primary = [
         part
@@ -281,7 +286,7 @@ def _flash(reader: _Reader, place: etree._Element) -> Flash | None:
 
 def read_apps(operational: Trees, configuration: Trees) -> Seen[Apps]:
     """Applications; the operational container has to be there, because an empty inventory lets an upgrade go on."""
-    reader = _Reader()
+    reader = Reader()
     present = reader.required(operational, "app-hosting-oper", "app-hosting-oper-data")
     states = [
         (reader.text(app, "name", of="an application"), optional(app, "details/state"))
@@ -296,7 +301,7 @@ def read_apps(operational: Trees, configuration: Trees) -> Seen[Apps]:
     return Seen(Apps(tuple(sorted(names)), tuple(sorted(states))), tuple(reader.gaps))
 
 
-def _is_supervisor(reader: _Reader, entry: etree._Element, *, of: str) -> bool:
+def _is_supervisor(reader: Reader, entry: etree._Element, *, of: str) -> bool:
     """Line cards and forwarding processors have entries too; nothing is installed on their own."""
     return reader.enum(entry, "fru", of=of, known=("rp", "fp", "cc", "fc", "bp")) == "rp"
 
@@ -305,7 +310,7 @@ def _place_name(entry: etree._Element) -> str:
     return f"supervisor {optional(entry, 'chassis') or '?'}/{optional(entry, 'slot') or '?'}"
 
 
-def _agreed(reader: _Reader, what: str, values: list[T], otherwise: T) -> T:
+def _agreed(reader: Reader, what: str, values: list[T], otherwise: T) -> T:
     if len(set(values)) == 1:
         return values[0]
     reader.gap(f"the supervisors disagree about the {what}")

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from lxml import etree
 
 from gitops_ctl.device import configurations
+from gitops_ctl.device.installhistory import InstallHistory, read_history
 from gitops_ctl.device.netconf import AnswerUnusable, NetconfRefused, NetconfSession, Reply
 from gitops_ctl.device.operational import Apps, InstallState, Platform, SavedConfiguration, Seen, Surroundings
 from gitops_ctl.device.operationalxml import (
@@ -40,6 +41,21 @@ _FILTERS: Final = {
     "app-hosting-oper": "<app-hosting-oper-data{ns}/>",
     "app-hosting-cfg": "<app-hosting-cfg-data{ns}/>",
 }
+_HISTORY: Final = (
+    (
+        "install-oper",
+        "<install-oper-data{ns}><install-location-information><fru/><slot/><bay/><chassis/><install-version-info><version/>"
+        "<version-extension/><src-filename/><install-package-state-info><package-type/><pkg-name/>"
+        "</install-package-state-info></install-version-info></install-location-information><install-oper-hist><op-uuid/>"
+        "<op-status/><op-done/><start-time/><end-time/><add-param><dest-filename/></add-param></install-oper-hist>"
+        "</install-oper-data>",
+    ),
+    (
+        "device-hardware-oper",
+        "<device-hardware-data{ns}><device-hardware><device-system-data><current-time/></device-system-data>"
+        "</device-hardware></device-hardware-data>",
+    ),
+)
 
 
 async def surroundings(session: NetconfSession) -> Seen[Surroundings]:
@@ -52,6 +68,13 @@ async def install_state(session: NetconfSession) -> Seen[InstallState]:
     """What the install manager says now."""
     trees, refused = await _trees(session.get(*_filters("install-oper")))
     return _with(read_install(trees), refused)
+
+
+async def install_history(session: NetconfSession) -> Seen[InstallHistory]:
+    """Which installs the device remembers, and what its clock says."""
+    wanted = [_filter(model, text) for model, text in _HISTORY]
+    trees, refused = await _trees(session.get(*wanted))
+    return _with(read_history(trees), refused)
 
 
 async def platform(session: NetconfSession) -> Seen[Platform]:
@@ -89,7 +112,11 @@ async def saved_configuration(session: NetconfSession) -> Seen[SavedConfiguratio
 
 
 def _filters(*models: str) -> list[etree._Element]:
-    return [etree.fromstring(_FILTERS[model].replace("{ns}", f' xmlns="{MODELS}{model}"')) for model in models]
+    return [_filter(model, _FILTERS[model]) for model in models]
+
+
+def _filter(model: str, text: str) -> etree._Element:
+    return etree.fromstring(text.replace("{ns}", f' xmlns="{MODELS}{model}"'))
 
 
 async def _trees(reading: Awaitable[Reply]) -> tuple[Trees, str]:

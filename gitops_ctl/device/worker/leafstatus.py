@@ -41,7 +41,10 @@ _STARTS: Final = {
     "RollbackActivation": ("rollbackStartTime",),
 }
 """Times that the first claim of the kind begins; the deadlines count from them."""
-_INSTALLS: Final = ("PrimaryInstall", "StandbyInstall")
+INSTALL_STAGES: Final = ("PrimaryInstall", "StandbyInstall")
+"""Stages of which each adds the package on one supervisor."""
+PRESENT_BEFORE: Final = "PresentBefore"
+"""Of the condition Transferred: the device took no byte, because it had a package of that version."""
 _CLAIM_MEMBERS: Final = ("stage", "reservationID", "policyEpoch", "controlRevision", "claimedAt")
 _LONGEST_MESSAGE: Final = 256
 
@@ -144,7 +147,7 @@ def with_claims(leaf: Leaf, claims: Iterable[Claim]) -> Members:
             "claimedAt": claim.claimed_at,
         }
         members[MARKERS[stage]] = True
-        if stage in _INSTALLS:
+        if stage in INSTALL_STAGES:
             # What was sent for an install before says nothing about this one.
             total = int_at(leaf.status, "sourceSize")
             members["transferProgress"] = {"bytesTransferred": 0, "totalBytes": total, "percent": 0}

@@ -15,6 +15,7 @@ from gitops_ctl.device import imagechecks, preflightchecks, reads
 from gitops_ctl.device.channel import GnoiUnavailable
 from gitops_ctl.device.chassis import OtherChassis, require_chassis
 from gitops_ctl.device.gnoi import SoftwareSession, Verified
+from gitops_ctl.device.installhistory import InstallHistory
 from gitops_ctl.device.netconf import NetconfSession
 from gitops_ctl.device.operational import Apps, InstallState, Seen
 from gitops_ctl.device.preflightchecks import Check
@@ -22,6 +23,7 @@ from gitops_ctl.device.worker.leafports import Access, LeafPorts
 
 T = TypeVar("T")
 NOT_READ: Final = "it was not read"
+NO_HISTORY: Final = Seen(InstallHistory(), (NOT_READ,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Look:
         verified: the answer to OS.Verify; None without one.
         install: what the install manager says; a gap without a session.
         why: what did not answer, for people.
+        history: which installs the device remembers, where that was asked for.
         is_away: neither side took a connection; a session that is refused, or that nothing can be made of, says nothing of the device.
         still_s: for how long all looks of this process, since the last claim, saw the same; by the clock that nobody sets.
     """
@@ -39,6 +42,7 @@ class Look:
     verified: Verified | None
     install: Seen[InstallState]
     why: str = ""
+    history: Seen[InstallHistory] = NO_HISTORY
     is_away: bool = False
     still_s: float = 0.0
 
@@ -84,17 +88,17 @@ async def netconf_of(ports: LeafPorts, access: Access) -> AsyncIterator[NetconfS
         yield session
 
 
-async def look(ports: LeafPorts, access: Access) -> Look:
+async def look(ports: LeafPorts, access: Access, *, with_history: bool = False) -> Look:
     """One look; errors of the device become what is missing.  What another chassis shows is not looked at."""
     async with access.turn:
         verified, error = await _tried(lambda: _verified(ports, access))
-        install, other = await _tried(lambda: _install(ports, access))
+        found, other = await _tried(lambda: _install(ports, access, with_history=with_history))
     if isinstance(other, OtherChassis):
         return Look(None, Seen(InstallState(), (other.message,)), other.message)
     whys = [one.message for one in (error, other) if one is not None]
-    gap = Seen(InstallState(), (other.message if other is not None else NOT_READ,))
+    install, history = found or (Seen(InstallState(), (other.message if other is not None else NOT_READ,)), NO_HISTORY)
     is_away = isinstance(error, GnoiUnavailable) and isinstance(other, TransientError)
-    return Look(verified, install or gap, "; ".join(filter(None, whys)), is_away)
+    return Look(verified, install, "; ".join(filter(None, whys)), history, is_away)
 
 
 async def apps_of(ports: LeafPorts, access: Access) -> Seen[Apps]:
@@ -136,9 +140,12 @@ async def _verified(ports: LeafPorts, access: Access) -> Verified:
         return await session.verify()
 
 
-async def _install(ports: LeafPorts, access: Access) -> Seen[InstallState]:
+async def _install(
+    ports: LeafPorts, access: Access, *, with_history: bool
+) -> tuple[Seen[InstallState], Seen[InstallHistory]]:
     async with netconf_of(ports, access) as session:
-        return await reads.install_state(session)
+        install = await reads.install_state(session)
+        return install, await reads.install_history(session) if with_history else NO_HISTORY
 
 
 async def _tried(reading: Callable[[], Awaitable[T]]) -> tuple[T | None, GitopsError | None]:

@@ -10,9 +10,11 @@ from typing import Final, TypeAlias
 
 from gitops_ctl.core.jsonvalue import int_at, object_at, text_at
 from gitops_ctl.device.installcommit import CommitNeed, commit_need
+from gitops_ctl.device.installhistory import unproven_add
 from gitops_ctl.device.operational import inventory_state
 from gitops_ctl.device.worker.deadlines import activation_deadline, install_deadline, is_over, rollback_deadline
 from gitops_ctl.device.worker.decision import NO_REBOOT
+from gitops_ctl.device.worker.leafstatus import INSTALL_STAGES
 from gitops_ctl.device.worker.looking import Look
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.fleet.receipt import matches_target
@@ -98,10 +100,25 @@ def judge_install(leaf: Leaf, look: Look, *, now: datetime, still_s: float) -> W
         return End(
             "Failed", "InstallInterrupted", f"the install was torn and {target} was not added{listed}", settled=True
         )
-    if state == "Installed" and is_fully_sent(leaf):
-        return Proven(f"all bytes were sent, {target} was added, and the device is at rest")
-    why = f"the device lists {target} as {state}, and that this install added it is not proven"
+    if not (why := _unproven_install(leaf, look, now=now)):
+        return Proven(f"all bytes were sent, {target} was added by it, and the device is at rest")
     return _unclear(INSTALL_UNKNOWN, why) if over else Wait(why)
+
+
+def _unproven_install(leaf: Leaf, look: Look, *, now: datetime) -> str:
+    """Why it is not proven that the furthest install of the leaf added what the device lists; empty when it is."""
+    state = inventory_state(look.install, leaf.target_version)
+    requests = tuple(
+        one.claimed_at for one in leaf.claims if one.stage in INSTALL_STAGES and one.claimed_at is not None
+    )
+    why = f"the device lists {leaf.target_version} as {state}, and that this install added it is not proven"
+    if state != "Installed" or not requests:
+        return why
+    if not is_fully_sent(leaf):
+        return f"{why}: not every byte is known to have been sent"
+    version = look.install.value.matching(leaf.target_version)[0].name
+    unknown = unproven_add(look.history, version, requests=requests, now=now)
+    return f"{why}: {unknown}" if unknown else ""
 
 
 def is_fully_sent(leaf: Leaf) -> bool:
@@ -225,7 +242,7 @@ def judge_rest(look: Look, *, still_s: float) -> Wait | Proven:
     return Wait(look.unrest) if look.unrest else Proven(f"the device is at rest and runs {look.running}")
 
 
-def judge_end(leaf: Leaf, look: Look, *, still_s: float) -> Wait | Proven:
+def judge_end(leaf: Leaf, look: Look, *, now: datetime, still_s: float) -> Wait | Proven:
     """Whether what became of an ended leaf is proven.
 
     A device at rest proves it, except for an install that may or may not have added what the device lists now.
@@ -233,10 +250,10 @@ def judge_end(leaf: Leaf, look: Look, *, still_s: float) -> Wait | Proven:
     rest = judge_rest(look, still_s=still_s)
     if isinstance(rest, Wait) or text_at(leaf.status, "failureReason") != INSTALL_UNKNOWN:
         return rest
-    state = inventory_state(look.install, leaf.target_version)
-    if state in _ABSENT or (state == "Installed" and is_fully_sent(leaf)):
+    if inventory_state(look.install, leaf.target_version) in _ABSENT:
         return rest
-    return Wait(f"the device lists {leaf.target_version} as {state}, and that this install added it is not proven")
+    why = _unproven_install(leaf, look, now=now)
+    return Wait(why) if why else rest
 
 
 def was_away(leaf: Leaf) -> bool:

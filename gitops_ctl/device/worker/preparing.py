@@ -3,7 +3,7 @@
 Both are read-only.  Nothing is deleted on a device.
 """
 
-from gitops_ctl.core.conditions import Condition
+from gitops_ctl.core.conditions import Condition, is_true
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, int_at, object_at, objects_at, text_at
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.device.gnoi import Verified
@@ -12,6 +12,7 @@ from gitops_ctl.device.worker import leafstatus
 from gitops_ctl.device.worker.deadlines import install_deadline, is_over
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
 from gitops_ctl.device.worker.looking import Look, look
+from gitops_ctl.device.worker.settling import give_up
 from gitops_ctl.fleet.encoding import ordered, sha256_of, without_empty
 from gitops_ctl.fleet.receipt import (
     CONTENT_BINDING,
@@ -30,6 +31,10 @@ _REQUEST_MEMBERS = (
 
 async def finish(work: Work) -> float:
     """Prove that the image is installed and does not run, and end Prepared."""
+    if not is_true(work.leaf.status, "Transferred"):
+        # A receipt binds the bytes of the plan to what the device has: there is none for what was there before.
+        why = f"the device had {text_at(work.leaf.status, 'validatedVersion')} before: remove it there before the next try"
+        return await give_up(work, "ContentNotBound", why)
     seen = await look(work.ports, work.access)
     if why := _unproven(work, seen):
         if is_over(install_deadline(work.leaf), work.now):

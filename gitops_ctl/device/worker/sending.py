@@ -4,10 +4,10 @@ Each is sent once, after its claim.  The session stands before the claim is made
 """
 
 import asyncio
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Final
 
-from gitops_ctl.core.conditions import Condition
+from gitops_ctl.core.conditions import Condition, condition_of, is_true
 from gitops_ctl.core.errors import Conflict, GitopsError
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
 from gitops_ctl.device.gnoi import SoftwareSession
@@ -17,6 +17,7 @@ from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown
 from gitops_ctl.device.reads import install_state
 from gitops_ctl.device.spool import Image
 from gitops_ctl.device.worker import leafstatus
+from gitops_ctl.device.worker.beside import GateClosed, OutOfTime, answering, while_allowed
 from gitops_ctl.device.worker.claims import Denial, claim, claim_commit, commit_denial, denial, early_denial
 from gitops_ctl.device.worker.deadlines import (
     activation_deadline,
@@ -26,7 +27,6 @@ from gitops_ctl.device.worker.deadlines import (
     rollback_deadline,
 )
 from gitops_ctl.device.worker.decision import NO_REBOOT
-from gitops_ctl.device.worker.gatepass import pass_gate
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
 from gitops_ctl.device.worker.looking import gnoi_of, netconf_of
 from gitops_ctl.device.worker.progress import ProgressTeller
@@ -48,6 +48,8 @@ async def send(work: Work, stage: str) -> float:
         await (_install(work, stage) if stage in INSTALLS else _activate(work, stage))
     except _NotSent as error:
         return await _denied(work, error.denial)
+    except GateClosed:
+        pass
     return AGAIN
 
 
@@ -106,13 +108,11 @@ async def _told(work: Work, reason: str, message: str) -> float:
 
 
 async def _install(work: Work, stage: str) -> None:
-    leaf = work.leaf
     claimed = False
     try:
-        async with (
-            work.ports.spool.image(wanted_image(leaf), work.access.opening, pacer=pacer_of(work)) as image,
-            gnoi_of(work.ports, work.access) as session,
-        ):
+        async with AsyncExitStack() as stack:
+            image = await _image(work, stack)
+            session = await stack.enter_async_context(gnoi_of(work.ports, work.access))
             await _require(work, stage)
             await _require_version(work, session, stage)
             claimed = True
@@ -127,6 +127,23 @@ async def _install(work: Work, stage: str) -> None:
     await work.answered(lambda fresh: _installed(work, fresh, stage, outcome))
 
 
+async def _image(work: Work, stack: AsyncExitStack) -> Image:
+    """The image that was pinned, read once more from the spool, or fetched once more where it went from there.
+
+    Raises:
+        _NotSent: it takes longer than an install may take, or than is left for all of them.
+        GateClosed, GitopsError: as of `while_allowed` and of the spool.
+    """
+    deadline = install_deadline(work.leaf)
+    seconds = install_s(work.leaf) if deadline is None else (deadline - work.now).total_seconds()
+    opened = work.ports.spool.image(wanted_image(work.leaf), work.access.opening, pacer=pacer_of(work))
+    try:
+        return await while_allowed(work, stack.enter_async_context(opened), seconds=seconds)
+    except OutOfTime as error:
+        why = f"the image was not read from the spool, or fetched once more, within {seconds:.0f} s"
+        raise _NotSent(Denial("InstallTimeout", why)) from error
+
+
 async def _streamed(work: Work, session: SoftwareSession, image: Image, stage: str) -> Outcome:
     """The install, with its progress told beside it; a stream that breaks in our own code is torn as well."""
     leaf = work.leaf
@@ -136,7 +153,7 @@ async def _streamed(work: Work, session: SoftwareSession, image: Image, stage: s
     left_s = (deadline - work.now).total_seconds() if deadline is not None else float(install_s(leaf))
     teller = ProgressTeller(work.desk, leaf, total=image.size, clock=work.ports.clock)
     terms = InstallTerms(work.ports.clock.boot_s() + left_s, pacer_of(work), teller.tell)
-    beside = (asyncio.create_task(teller.run()), asyncio.create_task(_answering(work)))
+    beside = (asyncio.create_task(teller.run()), asyncio.create_task(answering(work)))
     try:
         return await session.install(order, image, terms=terms)
     except GitopsError as error:
@@ -148,25 +165,12 @@ async def _streamed(work: Work, session: SoftwareSession, image: Image, stage: s
                 await task
 
 
-async def _answering(work: Work) -> None:
-    """Say during a transfer what was seen of the manager's wishes; the transfer itself goes on whatever they are."""
-    leaf = work.leaf
-    while True:
-        await work.ports.clock.sleep(work.ports.poll_s)
-        with suppress(GitopsError):
-            fresh = await work.desk.leaf(leaf.namespace, leaf.name)
-            if fresh is not None and fresh.uid == leaf.uid:
-                await pass_gate(work.ports, work.desk, work.access, fresh)
-
-
 def _installed(work: Work, leaf: Leaf, stage: str, outcome: Outcome) -> JsonObject:
     now = work.now
     match outcome:
         case Accepted(version, sent) if matches_target(version, leaf.target_version):
-            facts = (
-                Condition("Transferred", "True", "Transferred", f"{sent} bytes were sent"),
-                Condition("Validated", "True", "Validated", f"the device made {version} available"),
-            )
+            validated = Condition("Validated", "True", "Validated", f"the device made {version} available")
+            facts = [*_transferred(leaf, stage, version, sent), validated]
             flags: dict[str, JsonValue] = {INSTALLS[stage]: True, "validatedVersion": version, "phase": "Validating"}
             return flags | _progress(sent, sent) | leafstatus.conditions(leaf, *facts, now=now)
         case Accepted(version, _):
@@ -178,6 +182,17 @@ def _installed(work: Work, leaf: Leaf, stage: str, outcome: Outcome) -> JsonObje
             size = leaf.status.get("sourceSize")
             known = sent if not completed or not isinstance(size, int) else size
             return {"phase": "TransferInterrupted", "message": message, **_progress(known, size)}
+
+
+def _transferred(leaf: Leaf, stage: str, version: str, sent: int) -> list[Condition]:
+    """Whether what the device made available is known to be the image of the plan; the copy on a second supervisor is what the first one is."""
+    stored = condition_of(leaf.status, "Transferred")
+    if stage == "StandbyInstall" and stored is not None and not (sent and is_true(leaf.status, "Transferred")):
+        return []
+    if sent:
+        return [Condition("Transferred", "True", "Transferred", f"{sent} bytes were sent")]
+    why = f"the device had {version} before; no byte was sent, and what it has is not compared with the digest of the plan"
+    return [Condition("Transferred", "False", leafstatus.PRESENT_BEFORE, why)]
 
 
 def _progress(sent: int, total: object) -> dict[str, JsonValue]:

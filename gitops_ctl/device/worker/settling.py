@@ -5,12 +5,12 @@ Nothing here changes the device.  `observing` judges, this module looks and writ
 
 from dataclasses import replace
 
-from gitops_ctl.core.conditions import Condition, condition_of
+from gitops_ctl.core.conditions import Condition, condition_of, is_true
 from gitops_ctl.core.jsonvalue import JsonValue, text_at
 from gitops_ctl.device.operational import inventory_state
 from gitops_ctl.device.worker import leafstatus
 from gitops_ctl.device.worker.claims import is_unsent
-from gitops_ctl.device.worker.leafstatus import INSTALL_COMMIT, last_stage
+from gitops_ctl.device.worker.leafstatus import INSTALL_COMMIT, INSTALL_STAGES, last_stage
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
 from gitops_ctl.device.worker.looking import Look, look
 from gitops_ctl.device.worker.observing import (
@@ -42,7 +42,9 @@ async def settle_install(work: Work, stage: str) -> float:
         return await _ended_or_waiting(work, seen, judgement, phase="TransferInterrupted")
     installed = "standbySupervisorInstalled" if stage == "StandbyInstall" else "primarySupervisorInstalled"
     version = seen.install.value.matching(work.leaf.target_version)[0].name
-    facts = [Condition(kind, "True", CORROBORATED, judgement.message) for kind in ("Transferred", "Validated")]
+    was_there = stage == "StandbyInstall" and not is_true(work.leaf.status, "Transferred")
+    kinds = ("Validated",) if was_there else ("Transferred", "Validated")
+    facts = [Condition(kind, "True", CORROBORATED, judgement.message) for kind in kinds]
     members: dict[str, JsonValue] = {installed: True, "validatedVersion": version, "phase": "Validating"}
     return await _write(work, members | leafstatus.conditions(work.leaf, *facts, now=work.now))
 
@@ -85,14 +87,15 @@ def may_commit(work: Work) -> bool:
 
 async def _looked(work: Work) -> Look:
     """A look, and for how long all of them have shown the same since the last claim."""
-    seen = await look(work.ports, work.access)
+    with_history = last_stage(work.leaf) in INSTALL_STAGES
+    seen = await look(work.ports, work.access, with_history=with_history)
     return replace(seen, still_s=work.still_s((last_stage(work.leaf), seen.running, seen.install)))
 
 
 async def look_on(work: Work) -> float:
     """An ended leaf whose outcome is not proven: it is settled as soon as a look proves it."""
     seen = _as_far_as(last_stage(work.leaf), await _looked(work))
-    judgement = judge_end(work.leaf, seen, still_s=work.ports.still_s)
+    judgement = judge_end(work.leaf, seen, now=work.now, still_s=work.ports.still_s)
     if isinstance(judgement, Wait):
         return work.ports.poll_s
     settled = leafstatus.settled_condition(judgement.message)

@@ -14,9 +14,10 @@ from gitops_ctl.device.gnoianswers import GnoiNotProvisioned, GnoiUnsupported
 from gitops_ctl.device.operational import inventory_state
 from gitops_ctl.device.pacing import Pacer
 from gitops_ctl.device.preflightchecks import Check
-from gitops_ctl.device.spool import SpoolFull, Wanted
+from gitops_ctl.device.spool import Wanted
 from gitops_ctl.device.worker import leafstatus
-from gitops_ctl.device.worker.deadlines import is_over, readiness_deadline
+from gitops_ctl.device.worker.beside import GateClosed, OutOfTime, while_allowed
+from gitops_ctl.device.worker.deadlines import install_s, is_over, readiness_deadline
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
 from gitops_ctl.device.worker.looking import Look, device_checks
 from gitops_ctl.device.worker.preinstalled import prepared_leaf, prepared_problem
@@ -68,14 +69,13 @@ async def _checked(work: Work) -> tuple[str, str] | None:
 
 async def pin(work: Work) -> float:
     """Have the image in the spool, with the digest of the plan, and pin digest and size before anything is changed."""
-    leaf = work.leaf
+    leaf, wanted = work.leaf, wanted_image(work.leaf)
     try:
-        wanted = wanted_image(leaf)
-        async with work.ports.spool.image(wanted, work.access.opening, pacer=pacer_of(work)) as image:
-            size = image.size
-            _, checks = await device_checks(work.ports, work.access, image_bytes=size)
-    except SpoolFull as error:
-        return await _later(work, error)
+        size, checks = await while_allowed(work, _fetched(work), seconds=_readiness_s(work))
+    except GateClosed:
+        return AGAIN
+    except OutOfTime:
+        return await _not_fit(work, "InstallTimeout", f"the image was not in the spool within {install_s(leaf)} s")
     except Refused as error:
         return await _not_fit(work, error.reason, error.message)
     except GitopsError as error:
@@ -91,6 +91,20 @@ async def pin(work: Work) -> float:
     }
     work.leaf = await work.desk.write(leaf, members | leafstatus.conditions(leaf, pinned, now=work.now))
     return AGAIN
+
+
+async def _fetched(work: Work) -> tuple[int, tuple[Check, ...]]:
+    """Size of the image, once it is in the spool, and the checks of the device with it."""
+    wanted = wanted_image(work.leaf)
+    async with work.ports.spool.image(wanted, work.access.opening, pacer=pacer_of(work)) as image:
+        _, checks = await device_checks(work.ports, work.access, image_bytes=image.size)
+        return image.size, checks
+
+
+def _readiness_s(work: Work) -> float:
+    """Seconds that are left for getting ready."""
+    deadline = readiness_deadline(work.leaf)
+    return install_s(work.leaf) if deadline is None else max(0.0, (deadline - work.now).total_seconds())
 
 
 def wanted_image(leaf: Leaf) -> Wanted:

@@ -106,11 +106,13 @@ def _store(device: dict[str, Any], version: str, *, standby: bool, size: int, fa
     gnoi = device["gnoi"]
     if failing:
         gnoi["failing"].append(version)
+    file = f"cat9k_iosxe.{version}.SPA.bin"
     if standby:
         gnoi["standbyVersions"].append(version)
     elif version not in installed(device):
-        file = f"flash:cat9k_iosxe.{version}.SPA.bin"
-        device["packages"].append({"version": version, "state": "added", "file": file, "addedAt": now})
+        package = {"version": version, "state": "added", "file": f"flash:{file}", "addedAt": now}
+        device["packages"].append(package)
+    device.setdefault("history", []).append({"file": file, "begun": now, "ended": now, "status": "succ"})
     for place, supervisor in enumerate(device["supervisors"]):
         if gnoi["layout"] == "whole" or place == int(standby):
             supervisor["flashFree"] -= size

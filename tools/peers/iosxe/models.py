@@ -1,5 +1,6 @@
 """The operational data of a device, in the shape of the published Cisco-IOS-XE models as far as somebody reads them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from lxml import etree
@@ -8,15 +9,15 @@ CISCO = "http://cisco.com/ns/yang/Cisco-IOS-XE-"
 _STATES = {"committed": "provisioned-committed", "active": "provisioned-uncommitted", "added": "installed"}
 
 
-def operational_data(device: dict[str, Any]) -> list[etree._Element]:
-    """One tree for each model, in no order that anybody may rely on."""
+def operational_data(device: dict[str, Any], *, now: float = 0.0) -> list[etree._Element]:
+    """One tree for each model, in no order that anybody may rely on; `now` is what the clock of the device is made from."""
     return [
         _interfaces(device),
         _cdp(device),
         _lldp(device),
         _install(device),
         _filesystems(device),
-        _hardware(device),
+        _hardware(device, now),
         _apps(device),
     ]
 
@@ -90,7 +91,19 @@ def _install(device: dict[str, Any]) -> etree._Element:
         busy = device["operation"] or device["committing"]
         tree.leaves(state, sys_activity="install-install-in-progress" if busy else "install-no-activity")
         tree.leaves(state, boot_mode=f"install-boot-mode-{device['mode']}")
+    for number, seen in enumerate(device.get("history", [])):
+        entry = tree.below(tree.root, "install-oper-hist")
+        tree.leaves(entry, op_uuid=f"00000000-0000-4000-9000-{number:012d}", op_id=1)
+        tree.leaves(entry, op_status=f"install-op-{seen['status']}", op_done="op-complete")
+        tree.leaves(entry, start_time=_moment(device, seen["begun"]), end_time=_moment(device, seen["ended"]))
+        tree.leaves(tree.below(entry, "add-param"), dest_filename=seen["file"])
     return tree.root
+
+
+def _moment(device: dict[str, Any], at: float) -> str:
+    """As the clock of the device tells it."""
+    told = datetime.fromtimestamp(at + device.get("gnoi", {}).get("clockOffsetS", 0.0), UTC)
+    return told.isoformat(timespec="milliseconds")
 
 
 def _packages(device: dict[str, Any], number: int) -> list[tuple[str, str, str]]:
@@ -128,9 +141,10 @@ def _filesystems(device: dict[str, Any]) -> etree._Element:
     return tree.root
 
 
-def _hardware(device: dict[str, Any]) -> etree._Element:
+def _hardware(device: dict[str, Any], now: float) -> etree._Element:
     tree = _Tree("device-hardware-oper", "device-hardware-data")
     hardware = tree.below(tree.root, "device-hardware")
+    tree.leaves(tree.below(hardware, "device-system-data"), current_time=_moment(device, now))
     for kind, serial in (("chassis", device["serial"]), ("flash", "FLASH-0001")):
         item = tree.below(hardware, "device-inventory")
         tree.leaves(

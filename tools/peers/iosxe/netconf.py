@@ -120,7 +120,7 @@ class Session:
             for told in fault["errors"]:
                 _add_error(reply, told)
         elif name == "get":
-            self._data(reply, models.operational_data(self._file.read()), operation, fault)
+            self._data(reply, models.operational_data(self._file.read(), now=self._now()), operation, fault)
         elif name == "get-config":
             store = etree.QName(operation.find(f"{{{NETCONF}}}source")[0]).localname
             device = self._file.read()

@@ -97,6 +97,7 @@ def new_device(serial: str, *, version: str = "17.18.02.0.4112.1766116039", supe
         "autoAbortSeconds": AUTO_ABORT_S,
         "committing": None,
         "operation": None,
+        "history": [],  # adds that are over: {"file", "begun", "ended", "status"}
         "provisioned": True,
         **_uplinks(),
         "lldp": [],
