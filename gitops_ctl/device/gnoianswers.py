@@ -11,6 +11,8 @@ from gitops_ctl.device.channel import GnoiUnavailable
 from gitops_ctl.device.outcome import Refused, Unknown
 
 NOT_PROVISIONED: Final = "NOT_PROVISIONED"
+UNIMPLEMENTED: Final = grpc.StatusCode.UNIMPLEMENTED.name
+"""Kind of a refusal by a device that does not have the call."""
 _LONGEST: Final = 400
 _LONGEST_VERSION: Final = 128
 _PERMANENT: Final = frozenset(

@@ -12,8 +12,14 @@ from gitops_ctl.device.preflightchecks import Check, Status
 _LONGEST: Final = 256
 
 
-def gnoi(error: GitopsError | None, *, running: str = "") -> Check:
-    """Whether OS.Verify answers and the device is provisioned; `error` is why not, `running` the version that it named."""
+def gnoi(error: GitopsError | None, *, running: str = "", absent: str = "") -> Check:
+    """Whether OS.Verify answers and the device is provisioned; `error` is why not, `running` the version that it named.
+
+    Args:
+        absent: a call of the upgrade that this version is known not to have; empty: none is known.
+    """
+    if error is None and absent:
+        return Check("Gnoi", Status.FAIL, "GnoiUnavailable", absent[:_LONGEST])
     if error is None:
         return Check("Gnoi", Status.PASS, message=running)
     is_unprovisioned = error.code is ErrorCode.GNOI_NOT_PROVISIONED

@@ -18,6 +18,8 @@ ENDED: Final = ("Succeeded", "Failed", "Cancelled")
 SETTLED: Final = ("Succeeded", "Cancelled")
 """Those in which nothing is left to settle: one that Failed needs evidence of what was claimed before (13.7)."""
 
+UNSUPPORTED: Final = {"InstallUnsupported": "OS.Install", "ActivationUnsupported": "OS.Activate"}
+"""Why an upgrade failed on a device that does not have the call: the record of that, for the version that ran."""
 _BEGUN: Final = ("Admitted", "Running", "Soaking", "Cancelling")
 """Phases of a target whose device is reserved; one that is Blocked may be so because of its journal, and then waits for this worker."""
 
@@ -116,6 +118,20 @@ def has_begun(device_uid: str, rollouts: Iterable[JsonObject]) -> bool:
     targets = [target for rollout in running for target in objects_at(rollout, "status", "targets")]
     mine = [target for target in targets if text_at(target, "deviceUID") == device_uid]
     return any(text_at(target, "phase") in _BEGUN for target in mine)
+
+
+def absent_call(device_uid: str, running: str, leaves: Iterable[JsonObject]) -> str:
+    """Which call of an upgrade the version that runs does not have, as an earlier upgrade found out; empty when none is known.
+
+    Another version is asked anew (devices.md, section 14).
+    """
+    for leaf in leaves:
+        reason, version = (text_at(leaf, "status", member) for member in ("failureReason", "previousVersion"))
+        is_mine = text_at(leaf, "metadata", "annotations", names.DEVICE_UID) == device_uid
+        if is_mine and reason in UNSUPPORTED and running and version == running:
+            name = text_at(leaf, "metadata", "name")
+            return f"{running} does not offer {UNSUPPORTED[reason]}: upgrade {name} ended with {reason}"
+    return ""
 
 
 def sources_in_use(rollouts: Iterable[JsonObject]) -> frozenset[tuple[str, str, str]]:

@@ -11,8 +11,9 @@ from typing import Final, TypeAlias
 
 from gitops_ctl.core.conditions import listed
 from gitops_ctl.core.errors import Conflict, GitopsError, TransientError
-from gitops_ctl.core.jsonvalue import JsonObject, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, bool_at, text_at
 from gitops_ctl.core.moment import to_rfc3339
+from gitops_ctl.device import preflightchecks
 from gitops_ctl.device.journalrecords import Claim, Step
 from gitops_ctl.device.worker import leafstatus
 from gitops_ctl.device.worker.deadlines import window_problem
@@ -20,7 +21,7 @@ from gitops_ctl.device.worker.decision import PREPARE_ONLY
 from gitops_ctl.device.worker.history import history_problem
 from gitops_ctl.device.worker.leafstatus import INSTALL_COMMIT, MARKERS, claim_of, key_of
 from gitops_ctl.device.worker.leafwork import Work
-from gitops_ctl.device.worker.looking import Look, apps_of, look
+from gitops_ctl.device.worker.looking import Look, apps_of, look, saved_of, standby_problem
 from gitops_ctl.device.worker.observing import third_version_problem
 from gitops_ctl.fleet.device import Device
 from gitops_ctl.fleet.evidence import is_authority_current
@@ -252,11 +253,30 @@ async def _quiescent(work: Work, stage: str) -> Denial | None:
     if is_first and why:
         return Denial("DeviceNotQuiescent", why)
     if seen.running == previous:
-        return None
+        return await _unfit(work, stage, seen, is_first=is_first)
     if why:
         return Denial("DeviceNotQuiescent", why)
     message = f"the device runs {seen.running}, and ran {previous} when the leaf began"
     return Denial("RunningVersionChanged", message, is_final=bool(work.leaf.claims), begins_again=not work.leaf.claims)
+
+
+async def _unfit(work: Work, stage: str, seen: Look, *, is_first: bool) -> Denial | None:
+    """What the preflight found in order and may not be so any more: before the first claim, and before every reload (9.4)."""
+    assert seen.verified is not None
+    if bool_at(work.leaf.status, "individualSupervisorInstall") and (why := standby_problem(seen.verified.standby)):
+        return Denial("StandbyUnavailable", why)
+    if not is_first and stage not in ACTIVATIONS:
+        return None
+    try:
+        saved = await saved_of(work.ports, work.access)
+    except GitopsError as error:
+        return Denial(error.reason, error.message)
+    checks = (
+        preflightchecks.install_mode(seen.install),
+        preflightchecks.saved_configuration(saved, block=work.ports.unsaved_blocks),
+    )
+    bad = next((one for one in checks if one.blocks), None)
+    return Denial(bad.reason, bad.message) if bad is not None else None
 
 
 def _third_version(work: Work, seen: Look, previous: str) -> Denial | None:

@@ -14,10 +14,10 @@ from gitops_ctl.core.errors import BlockedError, GitopsError, TransientError
 from gitops_ctl.device import imagechecks, preflightchecks, reads
 from gitops_ctl.device.channel import GnoiUnavailable
 from gitops_ctl.device.chassis import OtherChassis, require_chassis
-from gitops_ctl.device.gnoi import SoftwareSession, Verified
+from gitops_ctl.device.gnoi import SoftwareSession, Standby, StandbyState, Verified
 from gitops_ctl.device.installhistory import InstallHistory
 from gitops_ctl.device.netconf import NetconfSession
-from gitops_ctl.device.operational import Apps, InstallState, Seen
+from gitops_ctl.device.operational import Apps, InstallState, SavedConfiguration, Seen
 from gitops_ctl.device.preflightchecks import Check
 from gitops_ctl.device.worker.leafports import Access, LeafPorts
 
@@ -105,6 +105,18 @@ async def apps_of(ports: LeafPorts, access: Access) -> Seen[Apps]:
     """What the device hosts; raises the errors of the session."""
     async with access.turn, netconf_of(ports, access) as session:
         return await reads.apps(session)
+
+
+async def saved_of(ports: LeafPorts, access: Access) -> Seen[SavedConfiguration]:
+    """Whether a reload loses configuration; raises the errors of the session."""
+    async with access.turn, netconf_of(ports, access) as session:
+        return await reads.saved_configuration(session)
+
+
+def standby_problem(standby: Standby) -> str:
+    """Why a supervisor that is installed on its own cannot be; empty when it can."""
+    is_ready = standby.state is StandbyState.READY
+    return "" if is_ready else f"the standby supervisor is {standby.state.value}"
 
 
 async def device_checks(ports: LeafPorts, access: Access, *, image_bytes: int | None) -> tuple[Look, tuple[Check, ...]]:

@@ -118,6 +118,7 @@ class NetworkRoom:
                 uid, self._trees(ROLLOUT), policy_s=self._equipment.freshness_s
             ),
             orders=lambda uid: campaigns.orders_for(uid, self._trees(ROLLOUT), self._trees(LEAF)),
+            absent=lambda uid, running: campaigns.absent_call(uid, running, self._trees(LEAF)),
             ended=lambda: campaigns.ended_campaigns(self._trees(ROLLOUT)),
             leaves=self._leaves_of,
             has_begun=lambda uid: campaigns.has_begun(uid, self._trees(ROLLOUT)),

@@ -5,7 +5,7 @@ answered is Unknown and counts as failed.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gitops_ctl.api.names import FIELD_MANAGER_DEVICE_WORKER
@@ -49,26 +49,32 @@ class DeviceLook:
     saved: Seen[SavedConfiguration]
     gnoi: GitopsError | None
     running: str
+    absent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Campaigns:
+    """What the campaigns of the room say; the first argument is the UID of a device.
+
+    Attributes:
+        orders: the preflights that are wanted.
+        ended: UIDs of the campaigns that are over.
+        absent: which call the version that is named does not have, as far as an upgrade found out.
+    """
+
+    orders: Callable[[str], tuple[Order, ...]]
+    ended: Callable[[], frozenset[str]]
+    absent: Callable[[str, str], str]
 
 
 class Preflights:
     """Those of one device."""
 
-    def __init__(
-        self,
-        equipment: Equipment,
-        place: Place,
-        *,
-        images: Images,
-        orders: Callable[[str], tuple[Order, ...]],
-        ended: Callable[[], frozenset[str]],
-    ) -> None:
-        """`orders` gives the preflights wanted for the device with that UID, `ended` the UIDs of campaigns that are over."""
+    def __init__(self, equipment: Equipment, place: Place, *, images: Images, wanted: Campaigns) -> None:
         self._equipment = equipment
         self._place = place
         self._images = images
-        self._orders = orders
-        self._ended = ended
+        self._wanted = wanted
         self._done: dict[str, _Done] = {}
 
     async def turn(self) -> float | None:
@@ -80,7 +86,7 @@ class Preflights:
         device, material = self._place.device, self._place.material
         if device is None or material is None or device.deleting or device.retired is not None:
             return None
-        orders = self._orders(device.uid)
+        orders = self._wanted.orders(device.uid)
         self._done = {uid: done for uid, done in self._done.items() if uid in {one.rollout_uid for one in orders}}
         for order in orders:
             if self._seconds_left(device, material, order) <= 0:
@@ -100,6 +106,7 @@ class Preflights:
     async def _do(self, device: Device, material: Material, order: Order) -> None:
         looked = await self._look_at(material)
         image = ImageAnswer((), None) if order.preinstalled else await self._images.answer(order)
+        looked = replace(looked, absent=self._wanted.absent(device.uid, looked.running))
         checks = checks_of(looked, image, is_preinstalled=order.preinstalled, block=self._equipment.unsaved_blocks)
         if self._place.material is not material:
             return  # loaded anew meanwhile: the next turn looks with what counts now
@@ -167,7 +174,7 @@ class Preflights:
             return
         body: JsonObject = {
             "metadata": {"uid": device.uid},
-            "status": {"preflight": list(entries_with(stored, entry, ended=self._ended()))},
+            "status": {"preflight": list(entries_with(stored, entry, ended=self._wanted.ended()))},
         }
         await self._equipment.client.patch_merge(path, body, manager=FIELD_MANAGER_DEVICE_WORKER, subresource="status")
 
@@ -181,7 +188,10 @@ class Preflights:
 
 def checks_of(looked: DeviceLook, image: ImageAnswer, *, is_preinstalled: bool, block: bool) -> tuple[Check, ...]:
     """All checks of one preflight, in the order of the contract."""
-    found = [preflightchecks.netconf(looked.netconf), imagechecks.gnoi(looked.gnoi, running=looked.running)]
+    found = [
+        preflightchecks.netconf(looked.netconf),
+        imagechecks.gnoi(looked.gnoi, running=looked.running, absent=looked.absent),
+    ]
     if not is_preinstalled:
         found += [*image.checks, _flash(looked, image)]
     found.append(preflightchecks.install_mode(looked.install))

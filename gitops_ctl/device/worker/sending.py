@@ -11,6 +11,7 @@ from gitops_ctl.core.conditions import Condition, condition_of, is_true
 from gitops_ctl.core.errors import Conflict, GitopsError
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
 from gitops_ctl.device.gnoi import SoftwareSession
+from gitops_ctl.device.gnoianswers import UNIMPLEMENTED
 from gitops_ctl.device.installcommit import CommitNeed, commit_need, send_commit
 from gitops_ctl.device.installstream import InstallOrder, InstallTerms
 from gitops_ctl.device.outcome import Accepted, Outcome, Refused, Unknown
@@ -275,5 +276,7 @@ def _kept_version(leaf: Leaf) -> str:
 
 
 def _reason(what: str, kind: str) -> str:
-    """`InstallRefused`, with the word of the device in the message."""
+    """`InstallRefused`, with the word of the device in the message; a call that the device does not have is a reason of its own."""
+    if kind == UNIMPLEMENTED:
+        return f"{what}Unsupported"
     return f"{what}Refused" if kind else f"{what}Failed"

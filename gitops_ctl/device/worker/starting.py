@@ -9,7 +9,7 @@ from gitops_ctl.core.conditions import Condition
 from gitops_ctl.core.errors import GitopsError, Refused
 from gitops_ctl.core.jsonvalue import JsonValue, object_at, text_at
 from gitops_ctl.device.chassis import OtherChassis, UnknownChassis
-from gitops_ctl.device.gnoi import StandbyState, Verified
+from gitops_ctl.device.gnoi import Verified
 from gitops_ctl.device.gnoianswers import GnoiNotProvisioned, GnoiUnsupported
 from gitops_ctl.device.operational import inventory_state
 from gitops_ctl.device.pacing import Pacer
@@ -19,7 +19,7 @@ from gitops_ctl.device.worker import leafstatus
 from gitops_ctl.device.worker.beside import GateClosed, OutOfTime, while_allowed
 from gitops_ctl.device.worker.deadlines import install_s, is_over, readiness_deadline
 from gitops_ctl.device.worker.leafwork import AGAIN, Work
-from gitops_ctl.device.worker.looking import Look, device_checks
+from gitops_ctl.device.worker.looking import Look, device_checks, standby_problem
 from gitops_ctl.device.worker.preinstalled import prepared_leaf, prepared_problem
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.fleet.receipt import matches_target
@@ -132,9 +132,8 @@ def _device_problem(verified: Verified, checks: tuple[Check, ...]) -> tuple[str,
     bad = next((one for one in checks if one.blocks), None)
     if bad is not None:
         return bad.reason, bad.message
-    if verified.individual_installs and verified.standby.state is not StandbyState.READY:
-        return "StandbyUnavailable", f"the standby supervisor is {verified.standby.state.value}"
-    return None
+    why = standby_problem(verified.standby) if verified.individual_installs else ""
+    return ("StandbyUnavailable", why) if why else None
 
 
 def _seen(work: Work, look: Look) -> dict[str, JsonValue]:

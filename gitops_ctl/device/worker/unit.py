@@ -8,7 +8,7 @@ from gitops_ctl.device.worker.campaigns import Evidence, Order
 from gitops_ctl.device.worker.images import Images
 from gitops_ctl.device.worker.pace import Duty
 from gitops_ctl.device.worker.place import Equipment, Place
-from gitops_ctl.device.worker.preflight import Preflights
+from gitops_ctl.device.worker.preflight import Campaigns, Preflights
 from gitops_ctl.device.worker.report import Reporter, Taken
 from gitops_ctl.device.worker.samples import Sampler
 from gitops_ctl.fleet.leaf import Leaf
@@ -21,6 +21,7 @@ class Known:
     evidence: Callable[[str], Evidence]
     orders: Callable[[str], tuple[Order, ...]]
     ended: Callable[[], frozenset[str]]
+    absent: Callable[[str, str], str]
     leaves: Callable[[str], tuple[Leaf, ...]]
     has_begun: Callable[[str], bool]
 
@@ -34,7 +35,9 @@ class DeviceUnit:
         taken = Taken(lambda: known.leaves(self._uid), lambda: known.has_begun(self._uid))
         reporter = Reporter(equipment, place, taken=taken)
         sampler = Sampler(equipment, place, evidence=known.evidence)
-        preflights = Preflights(equipment, place, images=images, orders=known.orders, ended=known.ended)
+        preflights = Preflights(
+            equipment, place, images=images, wanted=Campaigns(known.orders, known.ended, known.absent)
+        )
         turns = (("report", reporter.turn), ("sample", sampler.turn), ("preflight", preflights.turn))
         retry_s = equipment.intervals.worker_poll_s
         self._duties = tuple(

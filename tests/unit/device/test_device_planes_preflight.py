@@ -5,7 +5,10 @@ from typing import Any
 
 from gitops_ctl.device.worker.place import Intervals
 from gitops_ctl.device.worker.preflight import MOST_ENTRIES, entries_with
+from gitops_ctl.fleet import names
+from tests.support.api_rollouts import an_upgrade
 from tests.support.device_planes import IMAGE, Planes, in_planes
+from tests.support.device_world import LEAVES
 
 CHECKS = ["Netconf", "Gnoi", "Source", "Spool", "FlashSpace", "InstallMode", "Quiescent", "SavedConfiguration"]
 
@@ -69,6 +72,35 @@ def test_a_check_that_fails_names_its_reason_and_is_made_again_soon(tmp_path: Pa
         planes.images.away = False
         with switch.change() as state:
             state["mode"] = "install"
+        await until_preflight(planes, result="Passed", timeout_s=300)
+
+    in_planes(tmp_path, story)
+
+
+def test_a_call_that_a_version_does_not_have_shows_before_anybody_approves_and_is_asked_anew_after_an_upgrade(
+    tmp_path: Path,
+) -> None:
+    async def story(planes: Planes) -> None:
+        switch = await planes.switch()
+        await planes.network()
+        device: Any = await planes.world.seen()
+        tree = an_upgrade(name="leaf-1", namespace="campus", deviceRef={"name": "access-1"})
+        tree["metadata"]["annotations"] = {names.DEVICE_UID: device["metadata"]["uid"]}
+        await planes.world.admin.create(LEAVES, tree)
+        status = {
+            **{"phase": "Failed", "failureReason": "InstallUnsupported", "completionTime": "2026-02-01T00:00:00Z"},
+            "previousVersion": switch.read()["running"],
+        }
+        await planes.world.admin.patch_merge(f"{LEAVES}/leaf-1", {"status": status}, subresource="status")
+        await planes.rollout()
+        entry = await until_preflight(planes, result="Failed")
+        said = {check["name"]: check.get("message", "") for check in entry["checks"] if check["status"] != "Pass"}
+        running = switch.read()["running"]
+        assert said == {
+            "Gnoi": f"GnoiUnavailable: {running} does not offer OS.Install: upgrade leaf-1 ended with InstallUnsupported"
+        }
+        with switch.change() as state:
+            state["running"] = state["committed"] = state["packages"][0]["version"] = "17.19.01.0.1"
         await until_preflight(planes, result="Passed", timeout_s=300)
 
     in_planes(tmp_path, story)

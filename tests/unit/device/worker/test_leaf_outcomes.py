@@ -4,6 +4,7 @@ import pytest
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
+from gitops_ctl.device.worker.campaigns import absent_call
 from tests.support.leaf_world import NEW, ODD, OLD, LeafWorld
 from tools.peers.iosxe.state import AUTO_ABORT_S
 
@@ -237,6 +238,20 @@ async def test_an_activation_that_never_arrived_ends_on_the_version_from_before(
     assert (status["phase"], status["runningVersion"]) == ("RolledBack", OLD)
     assert world.mutations() == ["Install", "Activate"]
     assert_settled(world)
+
+
+@pytest.mark.parametrize(("call", "reason"), [("Install", "InstallUnsupported"), ("Activate", "ActivationUnsupported")])
+async def test_a_call_that_the_switch_does_not_have_is_recorded_for_the_version_that_runs(build, call, reason):
+    world = build()
+    world.switch.order("error", on=call, code="UNIMPLEMENTED")
+    status = await ended(world)
+    assert (status["phase"], status["failureReason"]) == ("Failed", reason)
+    assert_settled(world)
+    leaf, running = world.leaf(), world.switch.read()["running"]
+    assert f"{OLD} does not offer OS.{call}" in absent_call("edge-1-uid", running, [leaf])
+    assert absent_call("edge-1-uid", NEW, [leaf]) == ""
+    assert absent_call("edge-2-uid", running, [leaf]) == ""
+    assert absent_call("edge-1-uid", "", [leaf]) == ""
 
 
 async def test_a_refused_activation_fails(build):
