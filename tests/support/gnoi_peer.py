@@ -72,9 +72,19 @@ class Switch:
 
 @asynccontextmanager
 async def a_switch(
-    folder: Path, pki: GnoiPki | None, *, material: TlsMaterial | None = None, supervisors: int = 1, **settings: Any
+    folder: Path,
+    pki: GnoiPki | None,
+    *,
+    material: TlsMaterial | None = None,
+    supervisors: int = 1,
+    public: bool = False,
+    **settings: Any,
 ) -> AsyncIterator[Switch]:
-    """A switch that runs OLD; `settings` are those of tools/peers/gnoi/switch.py.  `pki` None: plain text, and nobody logs in."""
+    """A switch that runs OLD; `settings` are those of tools/peers/gnoi/switch.py.  `pki` None: plain text, and nobody logs in.
+
+    Args:
+        public: it is the target of tools/peers/gnoi/public_target.py.
+    """
     path = folder / "switch.json"
     file = DeviceFile(path)
     file.create(prepared(new_device("FOC2401L0AA", version=OLD, supervisors=supervisors), **settings))
@@ -86,7 +96,7 @@ async def a_switch(
     else:
         shown, tls, login = pki.shown(), material or pki.material(), LOGIN
     wanted = None if login is None else (login.username, login.password)
-    async with GnoiSide(path, shown=shown, host="127.0.0.1", port=port, login=wanted) as side:
+    async with GnoiSide(path, shown=shown, host="127.0.0.1", port=port, login=wanted, public=public) as side:
         yield Switch(side, GnoiTarget("127.0.0.1", port, tls=tls, login=login))
         assert side.file.read()["gnoi"]["violations"] == [], "a changing call was sent twice"
 

@@ -13,6 +13,7 @@ from tools.peers.gnoi.faults import Faults
 from tools.peers.gnoi.front import Front, Shown
 from tools.peers.gnoi.guard import Guard
 from tools.peers.gnoi.os_service import OsService
+from tools.peers.gnoi.public_target import PublicTarget
 from tools.peers.gnoi.system_service import SystemService
 from tools.peers.iosxe.state import DeviceFile
 
@@ -28,15 +29,26 @@ class GnoiSide:
         host: to listen on.
         port: to listen on.
         login: username and password that every call must carry.
+        public: it answers as the public target, which has no service OS.
     """
 
-    def __init__(self, path: Path, *, shown: Shown, host: str, port: int, login: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        shown: Shown,
+        host: str,
+        port: int,
+        login: tuple[str, str] | None = None,
+        public: bool = False,
+    ) -> None:
         self.file = DeviceFile(path)
         self.guard = Guard(self.file, login=login)
         self._faults = Faults(self.file, self.guard)
         self._server = grpc.aio.server()
         inner = self._server.add_insecure_port("127.0.0.1:0")
         self.front = self._faults.front = Front(shown, inner_port=inner, host=host, port=port)
+        self.public = PublicTarget(faults=self._faults, guard=self.guard) if public else None
         self._is_offered = True
         self._turn = asyncio.Lock()
         self._living: asyncio.Task[None] | None = None
@@ -45,8 +57,11 @@ class GnoiSide:
         with self.file.change() as device:
             device.update(switch.prepared(device))
         members = {"faults": self._faults, "guard": self.guard}
-        os_pb2_grpc.add_OSServicer_to_server(OsService(self.file, **members), self._server)
-        system_pb2_grpc.add_SystemServicer_to_server(SystemService(self.file, **members), self._server)
+        if self.public is not None:
+            system_pb2_grpc.add_SystemServicer_to_server(self.public, self._server)
+        else:
+            os_pb2_grpc.add_OSServicer_to_server(OsService(self.file, **members), self._server)
+            system_pb2_grpc.add_SystemServicer_to_server(SystemService(self.file, **members), self._server)
         await self._server.start()
         await self.front.listen(True)
         self._living = asyncio.create_task(self._live())
