@@ -104,11 +104,15 @@ async def _release_leftover(step: _Step, facts: Facts) -> None:
     """Give back a lock that an earlier pass left behind: without this the refused target would keep its device for nothing."""
     lock = facts.device.lock if facts.device is not None else None
     claim = lock_claim(step.begun, step.target)
-    if lock is None or (lock.campaign_uid, lock.reservation_id) != (claim.campaign_uid, claim.reservation_id):
+    if lock is not None and (lock.campaign_uid, lock.reservation_id) != (claim.campaign_uid, claim.reservation_id):
         return
     own = [leaf for leaf in facts.leaves if leaf.binding.reservation_id == claim.reservation_id]
     if not own and facts.device is not None and journal_is_lost(facts.device):
-        return await _tombstone(step, facts)
+        if lock is not None or (await step.ports.ledger(step.begun).read()).get(claim.reservation_id) is not None:
+            await _tombstone(step, facts)
+        return
+    if lock is None:
+        return
     if not any(_is_live(leaf) or (leaf.claims and not leaf.is_given_back) for leaf in own):
         await step.release(acquisition_in(lock))
 

@@ -325,6 +325,18 @@ async def test_a_device_that_was_taken_gets_its_leaf_when_its_journal_is_lost(
     assert (world.admission()["state"], world.admission()["topologyLockID"]) == ("Revoked", lock["acquisitionID"])
 
 
+async def test_a_reservation_without_its_lock_gets_its_leaf_too_when_the_journal_is_lost(world: AdmissionWorld) -> None:
+    """The cluster was restored: the device is older than the ledger."""
+    await reach(world, "reserved")
+    world.change(DEVICES, "edge-1", "status", "topologyLock", to=None)
+    lose_journal(world)
+
+    refusal = refused(await admitting(world), Reason.TARGET_UNAVAILABLE)
+    assert refusal.target_reason == "ClaimHistoryLost"
+    assert len(world.ledger.reservations) == 1
+    assert world.admission()["state"] == "Revoked"
+
+
 async def test_a_target_that_took_nothing_gets_no_leaf_when_its_journal_is_lost(world: AdmissionWorld) -> None:
     lose_journal(world)
     refused(await admitting(world), Reason.TARGET_UNAVAILABLE)
