@@ -4,15 +4,14 @@ Reading and writing are strict: a ledger that breaks a rule is an error and neve
 from it.  What may change it is not here.
 """
 
-import enum
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
 from typing import Final, TypeAlias
+
+import msgspec
 
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
@@ -20,7 +19,19 @@ from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.encoding import encoded, sorted_map, without_empty
 from gitops_ctl.fleet.forms import is_dns_label, is_lock_id, is_printable, is_subdomain
+from gitops_ctl.fleet.ledgertypes import Ledger, ReleaseFence, Reservation, State
 from gitops_ctl.fleet.strict import Malformed, Reader, decode_object, pointer_to
+
+__all__ = [
+    "Ledger",
+    "ReleaseFence",
+    "Reservation",
+    "State",
+    "decode_ledger",
+    "empty_ledger",
+    "encode_ledger",
+    "validate_ledger",
+]
 
 MAX_RECORDS: Final = 256
 MAX_LEDGER_BYTES: Final = 262144
@@ -36,68 +47,6 @@ _UNPRINTABLE: Final = re.compile(r"[^!-~]")
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,8}[1-9])?Z", re.ASCII)
 
 
-class State(enum.StrEnum):
-    """Of a reservation (8.1)."""
-
-    RESERVED = "Reserved"
-    BOUND = "Bound"
-    DRAINING = "Draining"
-    GRANTED = "Granted"
-    REVOKED = "Revoked"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """One device of one campaign.  `domains` are (key, value) sorted by key; times are canonical texts, because of their nanoseconds."""
-
-    id: str
-    campaign_uid: str
-    plan_hash: str
-    policy_uid: str
-    policy_version: str
-    policy_epoch: int
-    topology_lock_id: str
-    physical_id: str
-    device_uid: str
-    node_uid: str
-    child_namespace: str
-    child_name: str
-    domains: tuple[tuple[str, str], ...]
-    control_revision: int
-    state: State
-    risk_groups: tuple[str, ...] = ()
-    child_uid: str = ""
-    drain_session_token: str = ""
-    drain_started_at: str = ""
-    drain_completed_at: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseFence:
-    """The last acquisition that was released: a late Reserve of it is stale."""
-
-    reservation_id: str
-    policy_epoch: int
-    topology_lock_id: str
-    drain_session_token: str = ""
-    drain_child_uid: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
-    """All reservations, sorted by id; `uid` is that of the ConfigMap."""
-
-    uid: str
-    reservations: tuple[Reservation, ...] = ()
-    last_release_fence: ReleaseFence | None = None
-
-    def get(self, reservation_id: str) -> Reservation | None:
-        """The reservation of that id."""
-        at = bisect_left(self.reservations, reservation_id, key=lambda record: record.id)
-        found = self.reservations[at] if at < len(self.reservations) else None
-        return found if found is not None and found.id == reservation_id else None
-
-
 def decode_ledger(text: str, uid: str) -> Ledger:
     """The ledger in the text of the key `ledger.json` of the ConfigMap with this UID.
 
@@ -105,7 +54,7 @@ def decode_ledger(text: str, uid: str) -> Ledger:
         Refused: another UID, an unknown or repeated member, anything after the document, or a rule of 8.1 broken.
     """
     try:
-        ledger = _ledger_of(decode_object(text, most_bytes=MAX_LEDGER_BYTES), uid)
+        ledger = _written(text, uid) or _ledger_of(decode_object(text, most_bytes=MAX_LEDGER_BYTES), uid)
         _check(ledger)
     except Malformed as flaw:
         raise _refusal(flaw) from flaw
@@ -131,10 +80,7 @@ def encode_ledger(ledger: Ledger) -> str:
         Refused: a rule of 8.1 is broken, or the text is longer than the absolute limit.
     """
     validate_ledger(ledger)
-    records = ",".join(map(_record_text, ledger.reservations))
-    fence = ledger.last_release_fence
-    end = "" if fence is None else f',"lastReleaseFence":{encoded(_fence_tree(fence)).decode()}'
-    text = f'{{"version":"v1","uid":{encoded(ledger.uid).decode()},"reservations":{{{records}}}{end}}}'
+    text = _text_of(ledger)
     if len(text) > MAX_LEDGER_BYTES:
         why = f"the ledger would have {len(text)} bytes, {MAX_LEDGER_BYTES} are allowed"
         raise _refusal(Malformed("", why))
@@ -148,6 +94,48 @@ def empty_ledger(uid: str) -> Ledger:
 
 def _refusal(flaw: Malformed) -> Refused:
     return Refused(flaw.why, code=ErrorCode.LEDGER_INVALID, subject=f"{names.LEDGER_KEY}#{flaw.pointer}")
+
+
+# ---- reading what we wrote ----
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True):
+    """A ledger whose parts have not been looked at."""
+
+    version: str
+    uid: str
+    reservations: dict[str, msgspec.Raw]
+    fence: msgspec.Raw = msgspec.field(name="lastReleaseFence", default_factory=msgspec.Raw)
+
+
+_document: Final = msgspec.json.Decoder(_Document).decode
+
+
+def _written(text: str, uid: str) -> Ledger | None:
+    """The ledger whose encoding is exactly this text; None where there is none, and only the strict reader can say what it is.
+
+    What encodes to the same text was read right: nothing in it was strange, there twice, or passed over.  Of many records one changed since
+    the text was read last, and only that one is read.
+    """
+    try:
+        document = _document(text)
+        ledger = Ledger(
+            uid=uid,
+            reservations=tuple(_record_in(name, bytes(record)) for name, record in document.reservations.items()),
+            last_release_fence=_fence_in(bytes(document.fence)) if bytes(document.fence) else None,
+        )
+        return ledger if len(text) <= MAX_LEDGER_BYTES and _text_of(ledger) == text else None
+    except (msgspec.DecodeError, ValueError, RecursionError, Malformed):
+        return None
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _record_in(name: str, text: bytes) -> Reservation:
+    return _record_of(name, decode_object(text.decode(), most_bytes=MAX_LEDGER_BYTES))
+
+
+def _fence_in(text: bytes) -> ReleaseFence:
+    return _fence_of(Reader({"lastReleaseFence": decode_object(text.decode(), most_bytes=MAX_LEDGER_BYTES)}, ""))
 
 
 # ---- reading ----
@@ -428,6 +416,13 @@ def _check_fence(fence: ReleaseFence) -> None:
 
 
 # ---- writing ----
+
+
+def _text_of(ledger: Ledger) -> str:
+    records = ",".join(map(_record_text, ledger.reservations))
+    fence = ledger.last_release_fence
+    end = "" if fence is None else f',"lastReleaseFence":{encoded(_fence_tree(fence)).decode()}'
+    return f'{{"version":"v1","uid":{encoded(ledger.uid).decode()},"reservations":{{{records}}}{end}}}'
 
 
 @lru_cache(maxsize=_REMEMBERED)

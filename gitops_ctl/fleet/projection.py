@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gitops_ctl.core.canonical import digest_bytes
 from gitops_ctl.core.jsonvalue import text_at
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.device import Device
-from gitops_ctl.fleet.encoding import sha256_of, sorted_map
+from gitops_ctl.fleet.encoding import encoded, sorted_map
 from gitops_ctl.fleet.forms import is_label_value, is_qualified_name
 from gitops_ctl.fleet.policytypes import FleetPolicy
 from gitops_ctl.fleet.trees import texts_at
@@ -53,7 +54,7 @@ def projected_labels(device: Device, policy: FleetPolicy) -> Projection | Projec
 
 def projection_hash(labels: Mapping[str, str]) -> str:
     """Hash of a map of labels, whatever its order."""
-    return sha256_of(sorted_map(labels))
+    return digest_bytes(encoded(sorted_map(labels)))
 
 
 def identity_labels(node_name: str) -> dict[str, str]:

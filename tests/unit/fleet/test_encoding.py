@@ -66,6 +66,15 @@ def test_a_character_is_written_as_the_encoder_of_go_writes_it(character, writte
     assert compact_json({"a" + character: character}) == f'{{"a{written}":"{written}"}}'.encode()
 
 
+def test_every_other_character_is_written_as_the_encoder_of_python_writes_it():
+    others = (chr(number) for number in range(0x3000) if chr(number) not in "<>&\u2028\u2029")
+    text = "".join(others) + "\ufffe\uffff\U0001f600\U0010ffff"
+    assert (
+        compact_json([text, {text: 2**70}])
+        == json.dumps([text, {text: 2**70}], ensure_ascii=False, separators=(",", ":")).encode()
+    )
+
+
 def test_what_looks_like_an_escape_in_a_text_stays_a_text():
     assert compact_json("\\u003c<") == b'"\\\\u003c\\u003c"'
 

@@ -405,6 +405,20 @@ def test_domains_are_read_in_whatever_order_they_stand():
     assert decode_ledger(text, UID).reservations[0].domains == (("a", "1"), ("b", "2"))
 
 
+def test_a_record_that_was_read_before_is_refused_under_another_name():
+    text = encode_ledger(Ledger(uid=UID, reservations=(record(1), record(2))))
+    assert decode_ledger(text, UID).get(record(1).id) == record(1)
+    with pytest.raises(Refused, match="the id must be the name under which the reservation stands"):
+        decode_ledger(text.replace(f'"{record(1).id}":', f'"{record(3).id}":'), UID)
+
+
+def test_a_record_that_stands_twice_in_a_text_that_we_could_have_written_is_refused():
+    text = encode_ledger(Ledger(uid=UID, reservations=(record(1),)))
+    one = text[text.index("{", 1) + 1 : text.rindex("}", 0, -1)]
+    with pytest.raises(Refused, match="the member is there twice"):
+        decode_ledger(text.replace(one, f"{one},{one}"), UID)
+
+
 def test_a_reservation_is_found_by_its_id():
     ledger = Ledger(uid=UID, reservations=tuple(record(number) for number in range(5)))
     assert ledger.get(record(3).id) == record(3)
