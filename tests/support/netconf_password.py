@@ -20,12 +20,20 @@ from tools.peers.iosxe.state import DeviceFile
 class PasswordServer(paramiko.ServerInterface):
     """`method` is password, keyboard-interactive, or publickey (which nobody passes)."""
 
-    def __init__(self, file: DeviceFile, *, password: str, method: str = "password", opens: bool = True) -> None:
-        """Without `opens` the request for the subsystem is never answered."""
+    def __init__(
+        self,
+        file: DeviceFile,
+        *,
+        password: str,
+        method: str = "password",
+        opens: bool = True,
+        key: paramiko.RSAKey | None = None,
+    ) -> None:
+        """Without `opens` the request for the subsystem is never answered; without `key` the server makes its own."""
         self._file = file
         self._password = password
         self._method = method
-        self._key = paramiko.RSAKey.generate(2048)
+        self._key = key or paramiko.RSAKey.generate(2048)
         self._opens = opens
         self._over = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))

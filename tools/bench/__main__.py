@@ -26,6 +26,7 @@ from tools.bench.documents import applications, config_maps
 from tools.bench.figures import Report, table
 from tools.bench.judging import judging
 from tools.bench.proposal import opening
+from tools.bench.rollout import rollouts
 from tools.bench.topology import topology
 from tools.bench.verifying import verifying
 from tools.bench.world import world
@@ -94,6 +95,10 @@ async def scheduling(report: Report, sizes: Sizes, folder: Path) -> None:
         await topology(made, report, count=sizes.of(5000), rounds=sizes.rounds, window_s=sizes.window_s)
 
 
+async def software(report: Report, sizes: Sizes, folder: Path) -> None:
+    await rollouts(report, folder, share=sizes.share, rounds=sizes.rounds, window_s=sizes.window_s)
+
+
 BENCHMARKS: dict[str, Callable[[Report, Sizes, Path], Awaitable[None]]] = {
     "cold-configmaps": cold_maps,
     "cold-applications": cold_apps,
@@ -103,6 +108,7 @@ BENCHMARKS: dict[str, Callable[[Report, Sizes, Path], Awaitable[None]]] = {
     "check": command_line,
     "proposal": pull_request,
     "topology": scheduling,
+    "rollout": software,
 }
 
 

@@ -112,8 +112,8 @@ class World:
 
     # -- processes ---------------------------------------------------------------------------------------------------
 
-    async def start_manager(self) -> None:
-        """Start the manager as a child with its shipped rights; returns when it leads."""
+    async def start_manager(self, *options: str) -> None:
+        """Start the manager as a child with its shipped rights, and further options; returns when it runs."""
         user = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{MANAGER_ACCOUNT}"
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{SYSTEM_NAMESPACE}", "system:authenticated")
         kubeconfig = issue_kubeconfig(
@@ -128,6 +128,7 @@ class World:
             "--lease-duration=60",
             f"--webhook-address={self.webhook}",
             f"--metrics-address={self.metrics}",
+            *options,
         )
         shutil.rmtree(self.folder / "clones", ignore_errors=True)
         self._family = Family()
