@@ -13,8 +13,6 @@ from gitops_ctl.topology.caches import Caches
 from gitops_ctl.topology.options import Options
 from gitops_ctl.topology.seen import SeenDevice, SeenNode
 
-_NONE = ("", "")
-
 
 class ManagedFleet:
     """The inventory of the rollout room, over the caches of the topology room."""
@@ -31,11 +29,16 @@ class ManagedFleet:
         return caches.usable or is_empty
 
     def seen(self) -> Iterable[Seen]:
-        """Every device with its versions and those of its Node."""
+        """Every device with its versions and those of its Node; a heartbeat that proves nothing new makes no other version."""
+        nodes = self._caches.nodes.cache.entries()
         for key, entry in self._caches.devices.cache.entries().items():
-            node = self._caches.nodes.cache.entry(NamespacedName("", entry.value.claim.node_name))
-            has_node = _NONE if node is None else (node.uid, node.version)
-            yield Seen(key, (entry.uid, entry.version, *has_node))
+            device = entry.value
+            node = nodes.get(NamespacedName("", device.claim.node_name))
+            if node is None:
+                yield Seen(key, (entry.uid, entry.version, "", ""))
+            else:
+                says_more = not device.floor or node.value.pulse < device.floor
+                yield Seen(key, (entry.uid, entry.version, node.uid, node.version if says_more else node.value.asked))
 
     def read(self, key: NamespacedName) -> tuple[Device, NodeSeen | None] | None:
         """A device and its Node as they were seen last."""

@@ -61,9 +61,21 @@ class Standing:
 
     def member(self, now: datetime, *, freshness_s: int) -> Member:
         """The member now: unavailable also when its health was last seen before `now - freshness_s`."""
-        seen = self.health_time
+        seen, best = self.health_time, self.at_best
         is_stale = seen is None or min(seen, now) < now - timedelta(seconds=freshness_s)
-        unavailable = is_stale or self.in_maintenance
+        return self.at_worst if is_stale or best is None else best
+
+    @property
+    def at_best(self) -> Member | None:
+        """The member while its evidence is young; None when no evidence makes it available."""
+        return None if self.health_time is None or self.in_maintenance else self._member(unavailable=False)
+
+    @property
+    def at_worst(self) -> Member:
+        """The member once its evidence is old."""
+        return self._member(unavailable=True)
+
+    def _member(self, *, unavailable: bool) -> Member:
         return Member(self.physical_id, self.device_uid, self.node_uid, self.domains, self.groups, unavailable)
 
 

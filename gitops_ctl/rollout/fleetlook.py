@@ -6,8 +6,8 @@ and the policy are judged anew only when one of them changed; only the age of it
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeAlias
 
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.fleet.device import Device
@@ -40,11 +40,15 @@ class FleetLook:
         return sha256_of({"membership": self.membership_hash, "problems": problems})
 
 
+Version: TypeAlias = tuple[str, str, str, str | int]
+"""UID and version of a device, UID and version of its Node: two of the same are judged the same."""
+
+
 class Seen(NamedTuple):
-    """One device by name, with the versions that it and its Node had when they were seen: (UID, resourceVersion) of both."""
+    """One device by name, with the versions that it and its Node had when they were seen."""
 
     key: NamespacedName
-    version: tuple[str, str, str, str]
+    version: Version
 
 
 Read = Callable[[NamespacedName], tuple[Device, NodeSeen | None] | None]
@@ -53,22 +57,36 @@ Read = Callable[[NamespacedName], tuple[Device, NodeSeen | None] | None]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """One device with its Node, judged; the objects themselves are not kept."""
+    """One device with its Node, judged; the objects themselves are not kept.
 
-    version: tuple[str, str, str, str]
+    Attributes:
+        version: None when the objects had none: then they are judged each time.
+        standing: None outside the fleet.
+        available, unavailable: the two members that it may be, by the age of its evidence.
+    """
+
+    version: Version | None
     labels: Mapping[str, str]
     standing: Standing | HealthProblem | None
-    """None outside the fleet."""
+    available: Member | None = None
+    unavailable: Member | None = None
+
+    @property
+    def groups(self) -> tuple[str, tuple[str, ...]] | None:
+        """Its chassis with its risk groups; None for one that is no member."""
+        found = self.unavailable
+        return None if found is None else (found.physical_id, found.groups)
 
 
 class FleetMemo:
     """Looks over the fleet and remembers what it found.  For one event loop."""
 
     def __init__(self) -> None:
-        self._policy = ""
+        self._policy: FleetPolicy | None = None
+        self._meaning = ""
         self._known: dict[NamespacedName, _Known] = {}
-        self._groups: list[tuple[str, tuple[str, ...]]] | None = None
         self._membership = ""
+        """Hash of the groups of all members; empty while it has to be taken anew."""
 
     def look(
         self,
@@ -101,22 +119,27 @@ class FleetMemo:
     ) -> FleetLook:
         """The fleet as it was seen; only what changed since the last look is read."""
         self._take_policy(policy)
-        limit = policy.health_freshness_s if freshness_s is None else freshness_s
+        oldest = now - timedelta(seconds=policy.health_freshness_s if freshness_s is None else freshness_s)
         before, self._known = self._known, {}
-        members, problems, groups = [], [], []
+        members, problems = [], []
         for key, version in sorted(seen):
             known = before.get(key)
-            known = known if known is not None and _is_same(known, version) else _judged(read(key), version, policy)
+            if known is None or known.version != version:
+                known = self._judge(key, version, read, known)
             if known is None:
                 continue
             self._known[key] = known
             standing = known.standing
-            if isinstance(standing, HealthProblem):
-                problems.append(_problem(key, standing))
+            if isinstance(standing, Standing):
+                seen_at, fit = standing.health_time, known.available
+                found = known.unavailable if fit is None or seen_at is None or seen_at < oldest else fit
+                assert found is not None
+                members.append(found)
             elif standing is not None:
-                members.append(standing.member(now, freshness_s=limit))
-                groups.append((standing.physical_id, standing.groups))
-        return FleetLook(tuple(members), tuple(problems), self._hash_of(groups))
+                problems.append(_problem(key, standing))
+        if len(before) > len(self._known):
+            self._membership = ""
+        return FleetLook(tuple(members), tuple(problems), self._groups_hash())
 
     def unknown(self, seen: Iterable[Seen], policy: FleetPolicy) -> list[Seen]:
         """Those of which a look would have to read something."""
@@ -124,14 +147,14 @@ class FleetMemo:
         found = []
         for one in seen:
             known = self._known.get(one.key)
-            if known is None or not _is_same(known, one.version):
+            if known is None or known.version != one.version:
                 found.append(one)
         return found
 
     def learn(self, one: Seen, read: Read, policy: FleetPolicy) -> None:
         """Judge one device before somebody looks."""
         self._take_policy(policy)
-        known = _judged(read(one.key), one.version, policy)
+        known = self._judge(one.key, one.version, read, self._known.get(one.key))
         if known is not None:
             self._known[one.key] = known
 
@@ -140,36 +163,54 @@ class FleetMemo:
         found = (key for key, known in self._known.items() if key.namespace == namespace and matches(known.labels))
         return sorted(found)
 
+    def version(self, key: NamespacedName) -> Version | None:
+        """The versions that a device was judged by at the last look."""
+        known = self._known.get(key)
+        return None if known is None else known.version
+
     def _take_policy(self, policy: FleetPolicy) -> None:
         """Forget what was judged by a policy of another meaning."""
-        meaning = semantic_hash(policy)
-        if meaning != self._policy:
-            self._policy, self._known = meaning, {}
+        if policy is self._policy:
+            return
+        self._policy, meaning = policy, semantic_hash(policy)
+        if meaning != self._meaning:
+            self._meaning, self._known, self._membership = meaning, {}, ""
 
-    def _hash_of(self, groups: list[tuple[str, tuple[str, ...]]]) -> str:
-        if groups != self._groups:
-            self._groups, self._membership = groups, membership_hash(groups)
+    def _judge(self, key: NamespacedName, version: Version, read: Read, before: _Known | None) -> _Known | None:
+        assert self._policy is not None
+        found = _judged(read(key), version, self._policy)
+        if found is None or before is None or found.groups != before.groups:
+            self._membership = ""
+        return found
+
+    def _groups_hash(self) -> str:
+        if not self._membership:
+            groups = (known.groups for known in self._known.values())
+            self._membership = membership_hash(one for one in groups if one is not None)
         return self._membership
 
 
-def _versions(device: Device, node: NodeSeen | None) -> tuple[str, str, str, str]:
+def _versions(device: Device, node: NodeSeen | None) -> Version:
     has_node = ("", "") if node is None else (node.uid, node.resource_version)
     return device.uid, device.resource_version, *has_node
 
 
-def _is_same(known: _Known, version: tuple[str, str, str, str]) -> bool:
-    """Whether it is that version; one without a version is never known."""
-    return known.version == version and bool(version[1]) and bool(version[2]) is bool(version[3])
-
-
-def _judged(
-    found: tuple[Device, NodeSeen | None] | None, version: tuple[str, str, str, str], policy: FleetPolicy
-) -> _Known | None:
+def _judged(found: tuple[Device, NodeSeen | None] | None, version: Version, policy: FleetPolicy) -> _Known | None:
     if found is None:
         return None
     device, node = found
+    is_known = bool(version[1]) and bool(version[2]) is bool(version[3])
     in_fleet = device.retired is None and matches_fleet(policy, device.labels)
-    return _Known(version, device.labels, standing_of(device, node, policy) if in_fleet else None)
+    standing = standing_of(device, node, policy) if in_fleet else None
+    if not isinstance(standing, Standing):
+        return _Known(version if is_known else None, device.labels, standing)
+    return _Known(
+        version if is_known else None,
+        device.labels,
+        standing,
+        available=standing.at_best,
+        unavailable=standing.at_worst,
+    )
 
 
 def _problem(key: NamespacedName, found: HealthProblem) -> Problem:

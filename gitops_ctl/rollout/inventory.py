@@ -15,8 +15,8 @@ from gitops_ctl.fleet.device import Device
 from gitops_ctl.fleet.node import NodeSeen
 from gitops_ctl.fleet.policy import FleetPolicy
 from gitops_ctl.fleet.strict import Malformed
-from gitops_ctl.rollout.fleetlook import FleetLook, FleetMemo, Seen
-from gitops_ctl.rollout.planned import plan_of
+from gitops_ctl.rollout.fleetlook import FleetLook, FleetMemo, Seen, Version
+from gitops_ctl.rollout.planned import MOST_TARGETS, plan_of
 from gitops_ctl.rollout.planning import FleetSeen
 
 STEP: Final = 50
@@ -58,6 +58,7 @@ class FleetBook:
         """`learned` is called when a look that said None would say more."""
         self._inventory, self._clock, self._learned = inventory, clock, learned
         self._memo = FleetMemo()
+        self._planned: dict[NamespacedName, tuple[Version, tuple[Device, NodeSeen | None] | None]] = {}
         self._learning: asyncio.Task[None] | None = None
 
     def look(self, policy: FleetPolicy, freshness_s: int | None = None) -> FleetLook | None:
@@ -87,7 +88,7 @@ class FleetBook:
         keys = self._memo.matching(text_at(rollout, "metadata", "namespace"), plan.selector.matches)
         devices, nodes = [], {}
         for number, key in enumerate(keys, start=1):
-            found = self._inventory.read(key)
+            found = self._read(key)
             if found is not None:
                 devices.append(found[0])
                 if found[1] is not None:
@@ -96,8 +97,20 @@ class FleetBook:
                 await asyncio.sleep(0)
         return FleetSeen(devices, nodes, look)
 
+    def _read(self, key: NamespacedName) -> tuple[Device, NodeSeen | None] | None:
+        """A device and its Node; those of the last plans are kept, because a plan that waits is made again and again."""
+        version = self._memo.version(key)
+        known = self._planned.get(key)
+        if version is not None and known is not None and known[0] == version:
+            return known[1]
+        found = self._inventory.read(key)
+        if version is not None and (key in self._planned or len(self._planned) < MOST_TARGETS):
+            self._planned[key] = version, found
+        return found
+
     def forget(self) -> None:
         """Nobody asks any more: what was judged is judged anew when somebody does."""
+        self._planned.clear()
         if not self._is_learning:
             self._memo = FleetMemo()
 

@@ -22,6 +22,7 @@ from gitops_ctl.topology.maintenance_plan import has_open_claim
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _decode: Final = msgspec.json.Decoder(dict[str, object]).decode
 _LEVEL: Final = 1
+_PLAIN: Final = len("2026-01-01T00:00:00Z")
 
 
 class Packed(NamedTuple):
@@ -56,6 +57,7 @@ class SeenDevice(NamedTuple):
         secrets: those that it names.
         is_settled: whether it is ready and the node plane is proven: then a heartbeat means nothing before evidence is due.
         observed_at: when its evidence was renewed last.
+        floor: a heartbeat of its Node from then on, or later, proves as much as any other; empty when there is no such time.
     """
 
     packed: Packed
@@ -66,6 +68,7 @@ class SeenDevice(NamedTuple):
     secrets: tuple[str, ...]
     is_settled: bool
     observed_at: str
+    floor: str
 
     def tree(self) -> JsonObject:
         """The device."""
@@ -89,14 +92,18 @@ def seen_device(tree: JsonObject) -> SeenDevice:
         secrets=tuple(name for name in secrets_of(spec) if name),
         is_settled=text_at(status, "phase") == "Ready" and is_proven,
         observed_at=text_at(health, "observedAt"),
+        floor=_latest(
+            text_at(health, "nodeReadyHeartbeatTime"), text_at(status, "topologyProjection", "lastSuccessfulTime")
+        ),
     )
 
 
 class SeenNode(NamedTuple):
-    """A Node; `asked` is everything but what each heartbeat changes."""
+    """A Node; `asked` is everything but what each heartbeat changes, `pulse` the older heartbeat of its two writers, empty without both."""
 
     packed: Packed
     asked: int
+    pulse: str
 
     def tree(self) -> JsonObject:
         """The Node."""
@@ -112,7 +119,22 @@ def seen_node(tree: JsonObject) -> SeenNode:
         *(metadata.get(name) for name in ("labels", "annotations", "deletionTimestamp")),
         *(tree.get("spec"), status.get("nodeInfo"), words),
     ]
-    return SeenNode(packed(tree), _mark(parts))
+    beats = {text_at(item, "type"): text_at(item, "lastHeartbeatTime") for item in objects_at(status, "conditions")}
+    pulse = _earliest(beats.get("Ready", ""), beats.get(names.MANAGED_WRITER, ""))
+    return SeenNode(packed(tree), _mark(parts), pulse)
+
+
+def _latest(*times: str) -> str:
+    return max(times) if all(map(_is_plain, times)) else ""
+
+
+def _earliest(*times: str) -> str:
+    return min(times) if all(map(_is_plain, times)) else ""
+
+
+def _is_plain(time: str) -> bool:
+    """Whether it has the form whose order is that of its characters: whole seconds in UTC."""
+    return len(time) == _PLAIN and time.endswith("Z")
 
 
 class SeenLease(NamedTuple):

@@ -46,6 +46,28 @@ def test_a_heartbeat_asks_for_nothing_and_a_taint_or_another_status_does() -> No
     assert seen_node(node(uid=NODE_UID, **{names.DEVICE_UID: "x"})).asked != seen_node(node()).asked
 
 
+def test_the_pulse_is_the_older_heartbeat_of_both_writers() -> None:
+    ready = {"type": "Ready", "lastHeartbeatTime": "2026-02-01T00:00:20Z"}
+    writer = {"type": names.MANAGED_WRITER, "lastHeartbeatTime": "2026-02-01T00:00:10Z"}
+
+    def pulse(*conditions: Any) -> str:
+        return seen_node({**node(), "status": {"conditions": [*conditions]}}).pulse
+
+    assert pulse(ready, writer) == "2026-02-01T00:00:10Z"
+    assert pulse(ready) == pulse(writer) == ""
+    assert pulse(ready, {**writer, "lastHeartbeatTime": "2026-02-01T01:00:10+01:00"}) == ""
+
+
+def test_the_floor_is_the_later_time_that_a_heartbeat_has_to_reach() -> None:
+    projection = {"lastSuccessfulTime": "2026-02-01T00:00:30Z"}
+    seen = observed("2026-02-01T00:01:40Z", nodeReadyHeartbeatTime="2026-02-01T00:01:30Z")
+    assert seen_device(seen).floor == ""
+    seen["status"]["topologyProjection"] = projection
+    assert seen_device(seen).floor == "2026-02-01T00:01:30Z"
+    projection["lastSuccessfulTime"] = "2026-02-01T00:02:00Z"
+    assert seen_device(seen).floor == "2026-02-01T00:02:00Z"
+
+
 def test_the_renewal_of_a_lease_asks_for_nothing_and_another_holder_or_request_does() -> None:
     first, renewed = seen_lease(lease()), lease()
     renewed["spec"]["renewTime"] = "2026-02-01T00:00:10.000000Z"
