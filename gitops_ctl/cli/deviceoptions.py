@@ -67,11 +67,21 @@ _FLAGS: Final = (
         show_default=True,
         help="Seconds until a device that is not ready is looked at again, at the latest.",
     ),
+    click.option(
+        "--worker-poll",
+        type=click.FloatRange(min=0.1),
+        default=_DEFAULTS.worker_poll_s,
+        show_default=True,
+        help="Seconds until a device worker looks again at what it waits for, at the latest.",
+    ),
 )
 
 
 def device_options(function: Callable[..., R]) -> Callable[..., R]:
-    """Flags whose values reach the function as `devices: Options | None`; its own `namespace` is where the policy is."""
+    """Flags whose values reach the function as `devices: Options | None`.
+
+    Its own `namespace` is where the policy is; its own `preflight_interval` holds for the workers too.
+    """
 
     @functools.wraps(function)
     def wrapped(*arguments: Any, **given: Any) -> R:
@@ -89,6 +99,8 @@ def device_options(function: Callable[..., R]) -> Callable[..., R]:
             image_source_allow=tuple(allowed),
             unsaved_blocks=unsaved == "block",
             resync_s=resync_s,
+            worker_poll_s=given.pop("worker_poll"),
+            preflight_s=given["preflight_interval"],
         )
         return function(*arguments, devices=options if given.pop("managed_topology") else None, **given)
 

@@ -18,7 +18,8 @@ _FLAGS: Final = {
     "activation-recheck": ("activation_recheck_s", "Most seconds between two looks at a window that is not open yet."),
     "preflight-interval": (
         "preflight_s",
-        "Seconds after which a plan is put before its approvers even if a device has no preflight yet.",
+        "Seconds after which a device is checked again before its upgrade, and after which a plan is put before its approvers even if a device "
+        "was not checked yet.",
     ),
 }
 

@@ -26,6 +26,8 @@ class Options:
         image_source_allow: networks that image sources may be in although they are not public.
         unsaved_blocks: whether a configuration of a device that is not saved blocks its upgrade, or only warns.
         resync_s: seconds after which what is not ready is looked at again, at the latest.
+        worker_poll_s: the same of what a device worker waits for.
+        preflight_s: seconds after which a worker makes the checks before an upgrade again.
     """
 
     namespace: str = SYSTEM_NAMESPACE
@@ -36,3 +38,5 @@ class Options:
     image_source_allow: tuple[str, ...] = ()
     unsaved_blocks: bool = True
     resync_s: float = 15.0
+    worker_poll_s: float = 15.0
+    preflight_s: float = 3600.0

@@ -27,6 +27,9 @@ ROLE_PREFIX: Final = "cisco-virtual-kubelet-"
 NODE_LEASES: Final = "kube-node-lease"
 """Where heartbeats of Nodes are."""
 
+_USUAL: Final = Options()
+"""What a worker does by itself too."""
+
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
@@ -103,9 +106,12 @@ def wanted_objects(tenant: Tenant, options: Options) -> tuple[Wanted, ...]:
 
 
 def no_objects(tenant: Tenant, options: Options) -> tuple[Wanted, ...]:
-    """The same for a namespace without devices: all of it goes, last what was made first."""
-    gone = (Wanted(one.resource, one.namespace, one.name, None) for one in wanted_objects(tenant, options))
-    return tuple(reversed(tuple(gone)))
+    """The same for a namespace without devices: all of it goes, last what was made first.
+
+    But the journal: what was sent to a device is asked for when the device comes back, or another one takes its place (13.9).
+    """
+    gone = (one for one in wanted_objects(tenant, options) if one.resource is not CLAIM)
+    return tuple(reversed([Wanted(one.resource, one.namespace, one.name, None) for one in gone]))
 
 
 def _of_plane(tenant: Tenant, plane: Plane, options: Options, *, exists: bool) -> Iterable[Wanted]:
@@ -138,9 +144,9 @@ def _of_plane(tenant: Tenant, plane: Plane, options: Options, *, exists: bool) -
         resource = ROLE_BINDING if at else CLUSTER_ROLE_BINDING
         yield one(resource, name, _bound("ClusterRole", f"{ROLE_PREFIX}{role}", tenant, account), at=at or namespace)
     has_worker = exists and runs(plane, options) and bool(options.worker_image)
-    if plane is Plane.NETWORK:
+    if plane is Plane.NETWORK and exists:
         size: JsonObject = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-        # The journal outlives its worker: it is removed with the namespace's last device, never with a plane.
+        # The journal outlives its worker, its plane and its last device: only a person removes it.
         yield one(CLAIM, f"{account}-journal", {"spec": size})
     yield one(DEPLOYMENT, account, {"spec": _deployment(tenant, plane, options)}, keep=has_worker)
 
@@ -229,7 +235,10 @@ def _chosen(tenant: Tenant, plane: Plane, options: Options) -> Iterable[str]:
         return [f"--heartbeat-interval={tenant.freshness_s / 5:g}"] if is_strict else []
     found = [f"--image-source-allow={network}" for network in options.image_source_allow]
     found += [f"--evidence-freshness={tenant.freshness_s}"] if is_strict else []
-    return [*found, *([] if options.unsaved_blocks else ["--unsaved-configuration=warn"])]
+    found += [] if options.unsaved_blocks else ["--unsaved-configuration=warn"]
+    found += [f"--worker-poll={options.worker_poll_s:g}"] if options.worker_poll_s != _USUAL.worker_poll_s else []
+    found += [f"--preflight-interval={options.preflight_s:g}"] if options.preflight_s != _USUAL.preflight_s else []
+    return found
 
 
 def _storage(tenant: Tenant, plane: Plane) -> tuple[list[JsonValue], list[JsonValue], list[str]]:

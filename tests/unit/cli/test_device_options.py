@@ -7,6 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from gitops_ctl.cli.deviceoptions import device_options
+from gitops_ctl.cli.rolloutoptions import rollout_options
+from gitops_ctl.rollout.controller import Intervals
 from gitops_ctl.topology.options import Access, Options
 
 
@@ -17,7 +19,9 @@ def given(*arguments: str) -> tuple[Any, str]:
     @click.command()
     @click.option("--namespace", default="gitops-ctl-system")
     @device_options
-    def command(*, namespace: str, devices: Options | None) -> None:
+    @rollout_options
+    def command(*, namespace: str, devices: Options | None, rollouts: Intervals) -> None:
+        assert devices is None or devices.preflight_s == rollouts.preflight_s
         found.append((namespace, devices))
 
     result = CliRunner().invoke(command, list(arguments))
@@ -46,6 +50,8 @@ def test_every_flag_becomes_an_option() -> None:
         "--image-source-allow=::1",
         "--topology-resync=0.5",
         "--unsaved-configuration=warn",
+        "--worker-poll=2",
+        "--preflight-interval=600",
     )
     assert found == Options(
         namespace="fleet",
@@ -56,6 +62,8 @@ def test_every_flag_becomes_an_option() -> None:
         image_source_allow=("127.0.0.0/8", "::1/128"),
         resync_s=0.5,
         unsaved_blocks=False,
+        worker_poll_s=2.0,
+        preflight_s=600.0,
     )
 
 

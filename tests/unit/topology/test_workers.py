@@ -110,12 +110,21 @@ def test_read_only_is_an_identity_without_a_node_writer_and_a_network_worker_tha
     assert not [role for role in roles if "read-write" in role]
 
 
-def test_an_empty_namespace_loses_everything_its_accounts_last() -> None:
+def test_the_journal_outlives_the_plane_and_the_last_device() -> None:
+    assert objects()[f"PersistentVolumeClaim/{NETWORK_ACCOUNT}-journal"] is not None
+    without_plane = wanted_objects(TENANT, replace(OPTIONS, network=Access.DISABLED, app_hosting=Access.DISABLED))
+    for gone in (without_plane, no_objects(TENANT, OPTIONS)):
+        assert [one.tree for one in gone if one.name == NETWORK_ACCOUNT] == [None, None, None]
+        assert "PersistentVolumeClaim" not in {one.resource.gvk.kind for one in gone}
+
+
+def test_an_empty_namespace_loses_everything_but_the_journal_its_accounts_last() -> None:
     gone = no_objects(TENANT, OPTIONS)
     assert not [one for one in gone if one.tree is not None]
     assert next(one.resource.gvk.kind for one in gone) == "Deployment"
     assert [one.resource.gvk.kind for one in gone][-2:] == ["ServiceAccount", "ServiceAccount"]
-    assert {one.name for one in gone} == {one.name for one in wanted_objects(TENANT, OPTIONS)}
+    kept = {one.name for one in wanted_objects(TENANT, OPTIONS)} - {one.name for one in gone}
+    assert kept == {f"{NETWORK_ACCOUNT}-journal"}
 
 
 def carrier(one: Wanted) -> tuple[Any, Any]:
@@ -161,11 +170,15 @@ def test_a_strict_policy_and_a_lenient_option_reach_the_workers_and_the_defaults
         return [one for one in container["containers"][0]["args"] if one.partition("=")[0] in wanted]
 
     wanted = {"--heartbeat-interval", "--evidence-freshness", "--unsaved-configuration"}
+    wanted |= {"--worker-poll", "--preflight-interval"}
+    brisk = replace(OPTIONS, worker_poll_s=2.5, preflight_s=600.0)
     strict, lenient = replace(TENANT, freshness_s=60), replace(OPTIONS, unsaved_blocks=False)
     assert arguments(Plane.NODE, TENANT, OPTIONS) == arguments(Plane.NETWORK, TENANT, OPTIONS) == []
     assert arguments(Plane.NODE, strict, lenient) == ["--heartbeat-interval=12"]
     assert arguments(Plane.NETWORK, strict, OPTIONS) == ["--evidence-freshness=60"]
     assert arguments(Plane.NETWORK, TENANT, lenient) == ["--unsaved-configuration=warn"]
+    assert arguments(Plane.NETWORK, TENANT, brisk) == ["--worker-poll=2.5", "--preflight-interval=600"]
+    assert arguments(Plane.NODE, TENANT, brisk) == []
 
 
 def test_the_order_of_members_makes_no_other_digest() -> None:
