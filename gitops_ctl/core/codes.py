@@ -222,6 +222,12 @@ class ErrorCode(enum.Enum):
         "ObjectOccupied",
         "rename or remove the object that the message names; it is not taken over",
     )
+    ADMISSION_UNPROVEN = Entry(
+        2132,
+        "admission-unproven",
+        "AdmissionUnproven",
+        "install the admission policies of this release, with managedTopology and admission enabled; it is tried again by itself",
+    )
 
     # 214x: the reservation ledger
     LEDGER_IDENTITY = Entry(

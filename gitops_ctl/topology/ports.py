@@ -14,6 +14,9 @@ from gitops_ctl.topology.workplaces import Workplaces
 Bind = Callable[[str, str], Awaitable[FleetPolicy]]
 """Validates the policy in the ConfigMap of that namespace and name, and binds it to its ledger (rollouts.md, section 7.4)."""
 
+Prove = Callable[[KubeClient, str], Awaitable[None]]
+"""Raises as long as the admission policies are not proven to be in force; the namespace is the manager's (rollouts.md, section 18.3)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:

@@ -1,7 +1,8 @@
 """The running topology room: the policy, the devices and the workers of their namespaces; what the manager starts and stops.
 
 A device is looked at when it, its Node, its Leases, its leaf, the worker of its namespace, a Secret of it or the policy changes, and when its
-evidence is due.  Nothing is written beside the leader of the reference (rollouts.md, sections 2.5, 7.4 and 11.8).
+evidence is due.  Nothing is written beside the leader of the reference, nor before the admission policies are proven (rollouts.md, sections
+2.5, 7.4, 11.8 and 18.3).
 """
 
 import asyncio
@@ -21,11 +22,12 @@ from gitops_ctl.kube.events import Emit, silent
 from gitops_ctl.kube.informer import Informer, Timing
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.kube.workqueue import WorkQueue
+from gitops_ctl.topology.admission_proof import prove_policies
 from gitops_ctl.topology.caches import Caches, Sight
 from gitops_ctl.topology.devicecontroller import DeviceController
 from gitops_ctl.topology.evidence_plan import Campaign, freshness_of, is_due
 from gitops_ctl.topology.options import Options
-from gitops_ctl.topology.ports import Bind, Ports
+from gitops_ctl.topology.ports import Bind, Ports, Prove
 from gitops_ctl.topology.reference import require_alone
 from gitops_ctl.topology.seen import SeenDevice, SeenLeaf, SeenLease, SeenNode
 from gitops_ctl.topology.workerscontroller import WorkersController
@@ -42,6 +44,7 @@ class TopologyRoom:
     Attributes:
         policy: the fleet policy in force; None while there is none that can be used.
         timing: of the informers.
+        prove: asked before the first write; raises as long as an admission policy is not in force.
     """
 
     def __init__(  # noqa: PLR0913  what a manager may choose
@@ -54,6 +57,7 @@ class TopologyRoom:
         require: Callable[[], None] = lambda: None,
         timing: Timing | None = None,
         pace: Pace | None = None,
+        prove: Prove = prove_policies,
     ) -> None:
         """`require` raises LeadershipLost when the manager may not write any more."""
         self.options, self.timing = options or Options(), timing
@@ -61,8 +65,8 @@ class TopologyRoom:
         self.caches = Caches(client, options=self.options, timing=timing)
         self._client, self._bind, self._emit = client, bind, emit
         self._pace = pace or Pace(blocked_s=self.options.resync_s)
-        self._alone = False
-        self._require_leader = require
+        self._may_write = False
+        self._require_leader, self.prove = require, prove
         self._workplaces = Workplaces(self.caches, self.options)
         ports = Ports(
             client=client,
@@ -87,11 +91,14 @@ class TopologyRoom:
         """Before any write.
 
         Raises:
-            LeadershipLost: another replica may lead.  BlockedError: nobody has asked yet whether the reference leads.
+            LeadershipLost: another replica may lead.
+            BlockedError: nobody has asked yet whether the reference leads, or the admission policies are not proven.
         """
         self._require_leader()
-        if not self._alone:
-            raise BlockedError("it is not known yet whether another manager of this fleet leads")
+        if not self._may_write:
+            raise BlockedError(
+                "it is not known yet whether another manager of this fleet leads, and what the server refuses"
+            )
 
     async def run(self) -> None:
         """Work until `stop`; passes that run then are finished."""
@@ -131,12 +138,13 @@ class TopologyRoom:
         """Take up the policy; one that cannot be used stops everything until it can."""
         tree = self.caches.policies.cache.get(key)
         try:
-            if self.caches.is_needed and not self._alone:
+            if self.caches.is_needed and not self._may_write:
                 self._require_leader()
                 await require_alone(self._client)
-                self._alone = True
+                await self.prove(self._client, self.options.namespace)
+                self._may_write = True
                 self._look_at_devices()
-            policy = await self._bind(key.namespace, key.name) if tree is not None and self._alone else None
+            policy = await self._bind(key.namespace, key.name) if tree is not None and self._may_write else None
         except TransientError:
             raise  # says nothing about the policy: the one in force stays
         except GitopsError as error:

@@ -30,6 +30,7 @@ from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.rollout.bootstrap import bind
 from gitops_ctl.topology.options import Options
 from gitops_ctl.topology.room import TopologyRoom
+from tests.support.admission_proof import proven
 from tests.support.api_leaves import an_admission
 from tests.support.api_rollouts import an_upgrade
 from tests.support.cluster import AuditLog, ControlPlaneHandle
@@ -97,7 +98,7 @@ class Hall:
                 return (await bind(client, namespace=namespace, name=name)).record.policy
 
             options = Options(namespace=self.namespace, policy=POLICY_NAME, worker_image="gitops-ctl:test")
-            room = TopologyRoom(client, bind=bound, options=options, timing=TIMING)
+            room = TopologyRoom(client, bind=bound, options=options, timing=TIMING, prove=proven)
             self.workers = self.WORKERS(workers, namespace=self.namespace, has_controllers=True)
             tasks = [asyncio.create_task(room.run()), asyncio.create_task(self.workers.run(every_s=0.2))]
             try:

@@ -5,11 +5,17 @@ what is refused, with what the refusal says.  Nothing of a table is stored, so i
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.core.errors import BlockedError
 from gitops_ctl.fleet import names
+from gitops_ctl.kube.config import load_cluster
+from gitops_ctl.kube.transport import KubeClient
+from gitops_ctl.topology.admission_proof import Probe, policy_problem, probes, prove_refusals, shipped_policies
 from tests.support.api_devices import a_health, a_lock, a_retirement, a_sample
 from tests.support.api_leaves import a_claim, an_admission
 from tests.support.api_rollouts import (
@@ -22,6 +28,7 @@ from tests.support.api_rollouts import (
     an_approval,
     an_invalidation,
 )
+from tests.support.chart_install import CHART_LABEL
 from tests.support.cluster import ControlPlaneHandle
 from tests.support.plain_api import eventually
 from tests.support.rollout_admission import (
@@ -36,9 +43,9 @@ from tests.support.rollout_admission import (
     a_policy_map,
     rollout_bench,
 )
+from tests.support.rollout_node_rows import NODES_AND_LEASES
 from tests.support.rollout_rows import (
     ALLOWED,
-    BEATS,
     DELETE,
     DEVICE_STATUS,
     DEVICES,
@@ -48,16 +55,12 @@ from tests.support.rollout_rows import (
     Row,
     a_deployment,
     a_token_secret,
-    asking,
     for_pod,
     half_a_leaf,
-    half_a_node,
     labels,
     marks,
     new_device,
     new_leaf,
-    new_lease,
-    new_node,
     new_rollout,
     preflight,
     report,
@@ -293,73 +296,7 @@ REFUSED: dict[str, Row] = {
     "a person deletes the policy": Row(
         "person", f"configmaps/{POLICY}", DELETE, "rollout-fleet-deletion", "remove the document from Git"
     ),
-    # Nodes.
-    "a person labels a Node": Row(
-        "person", "nodes/NODE", labels(rack="r1"), "device-nodes", "change the CiscoDevice in Git"
-    ),
-    "a person makes a Node": Row("person", "nodes", new_node, "device-nodes", f"not by {AUTHOR}"),
-    "a person removes a Node": Row("person", "nodes/NODE", DELETE, "device-nodes", f"not by {AUTHOR}"),
-    "a person writes a Node's status": Row("person", "nodes/NODE/status", BEATS, "device-nodes", f"not by {AUTHOR}"),
-    "the network worker's account writes a Node": Row(
-        "unbound worker", "nodes/NODE/status", BEATS, "device-nodes", NETWORK
-    ),
-    "the manager makes half a Node": Row(
-        "manager", "nodes", half_a_node, "device-nodes", "lacks topology.cisco.vk/device-uid"
-    ),
-    "the manager names another Node": Row(
-        "manager", "nodes/NODE", marks(node_uid="u"), "device-nodes", "the UID of this Node"
-    ),
-    "the node controller rebinds a Node": Row(
-        "node-controller", "nodes/NODE", marks(device_uid="u"), "device-nodes", "topology.cisco.vk/device-uid"
-    ),
-    "the node worker labels its Node": Row(
-        "app worker", "nodes/NODE/status", {**BEATS, **labels(rack="r1")}, "device-nodes", "not labels"
-    ),
-    "the node worker rebinds its Node": Row(
-        "app worker",
-        "nodes/NODE/status",
-        {**BEATS, **marks(device_uid="u")},
-        "device-nodes",
-        "topology.cisco.vk/device-uid",
-    ),
-    # Leases.
-    "a person takes a Lease": Row(
-        "person", "leases/mutation", spec(holderIdentity="device-write/x"), "device-leases", AUTHOR
-    ),
-    "a person deletes a Lease": Row("person", "leases/mutation", DELETE, "device-leases", f"not by {AUTHOR}"),
-    "a person makes a Lease": Row("person", "leases", new_lease, "device-leases", "made by the manager"),
-    "the account without a Pod takes a Lease": Row(
-        "unbound worker", "leases/mutation", asking(), "device-leases", "bound to no Pod"
-    ),
-    "a worker changes what a Lease is for": Row(
-        "network worker",
-        "leases/mutation",
-        marks(lease_purpose="config-family"),
-        "device-leases",
-        "topology.cisco.vk/lease-purpose",
-    ),
-    "a worker relabels a Lease": Row(
-        "network worker", "leases/mutation", labels(rack="r1"), "device-leases", "changes no label"
-    ),
-    "a worker asks by halves": Row(
-        "network worker",
-        "leases/mutation",
-        asking("session-token"),
-        "device-leases",
-        "lacks topology.cisco.vk/maintenance-session-token",
-    ),
-    "a worker asks for another operation": Row(
-        "network worker", "leases/mutation", asking(operation_uid="u"), "device-leases", "for itself"
-    ),
-    "a worker holds a Lease for nothing": Row(
-        "network worker", "leases/mutation", spec(holderIdentity="me"), "device-leases", "is none of software-upgrade/"
-    ),
-    "a worker asks on the heartbeat": Row(
-        "app worker", "leases/heartbeat", asking(), "device-leases", "no other annotation"
-    ),
-    "the network worker beats for the node worker": Row(
-        "network worker", "leases/heartbeat", spec(holderIdentity="x"), "device-leases", "the worker that they name"
-    ),
+    **NODES_AND_LEASES,
     # Accounts.
     "a person asks for a worker's token": Row(
         "person",
@@ -455,6 +392,33 @@ def test_a_retired_device_takes_no_new_lock(bench: Bench) -> None:
     bench.recorded("manager", DEVICES, "retired", retired=a_retirement())
     reply = bench["manager"].merge(f"{bench.path(DEVICES, 'retired')}/status", status(topologyLock=a_lock()))
     assert "a retired device takes no new lock" in reply.message
+
+
+async def test_the_server_proves_to_the_manager_that_the_policies_are_in_force(
+    bench: Bench, control_plane: ControlPlaneHandle
+) -> None:
+    config = await load_cluster(control_plane.kubeconfig_for(bench.installation.manager), allow_exec=False)
+    async with KubeClient(config, component="manager", clock=SystemClock()) as client:
+        found = [_seen_here(probe, bench) for probe in probes(bench.namespace)]
+        await prove_refusals(client, found)
+        # In force for the objects of this chart only: the same write elsewhere is let in.
+        for probe in probes("default"):
+            with pytest.raises(BlockedError, match=r"has to be refused"):
+                await prove_refusals(client, [probe])
+
+
+def _seen_here(probe: Probe, bench: Bench) -> Probe:
+    """With the label of the objects that have no namespace and that the policies of this chart judge."""
+    metadata: Any = probe.tree["metadata"]
+    labels = {**metadata.get("labels", {}), CHART_LABEL: bench.namespace}
+    return replace(probe, tree={**probe.tree, "metadata": {**metadata, "labels": labels}})
+
+
+def test_the_policies_that_the_server_keeps_are_those_that_the_manager_asks_for(bench: Bench) -> None:
+    folder = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    for name, wanted in shipped_policies().items():
+        live = bench["admin"].get(f"{folder}/{name}{bench.installation.suffix}").body
+        assert policy_problem(live, wanted) == ""
 
 
 def test_the_ledger_of_a_policy_is_bound_once(bench: Bench) -> None:

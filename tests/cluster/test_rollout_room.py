@@ -27,6 +27,7 @@ from gitops_ctl.rollout.room import RolloutRoom
 from gitops_ctl.topology.options import Options
 from gitops_ctl.topology.room import TopologyRoom
 from gitops_ctl.trust.provenance import AcceptedRevisions
+from tests.support.admission_proof import proven
 from tests.support.cluster import AuditLog, ControlPlaneHandle
 from tests.support.device_workers import Workers
 from tests.support.leaf_workers import LeafWorkers
@@ -167,7 +168,7 @@ class Site:
             return (await bind(client, namespace=namespace, name=name)).record.policy
 
         options = Options(namespace=self.namespace, policy=POLICY_NAME, worker_image="gitops-ctl:test", resync_s=1.0)
-        managed = TopologyRoom(client, bind=bound, options=options, timing=TIMING)
+        managed = TopologyRoom(client, bind=bound, options=options, timing=TIMING, prove=proven)
         rolling = RolloutRoom(
             client,
             revisions=self.revisions,

@@ -22,11 +22,13 @@ from gitops_ctl.kube.exchange import Call
 from gitops_ctl.kube.transport import WRITE_VERBS, KubeClient
 from gitops_ctl.rollout.bootstrap import bind
 from gitops_ctl.topology.options import Options
+from gitops_ctl.topology.ports import Prove
 from gitops_ctl.topology.room import TopologyRoom
 from tests.doubles.apiserver.api import ApiServer, Snapshot
 from tests.doubles.apiserver.direct import Side, direct_client
 from tests.doubles.apiserver.request import Request
 from tests.doubles.peer_crds import install
+from tests.support.admission_proof import proven
 from tests.support.device_workers import Workers
 from tests.support.simulation_loop import LoopClock, run_virtually
 from tests.support.topology_devices import NAMESPACE, POLICY, device, policy_objects
@@ -65,6 +67,7 @@ class DeviceWorld:
         self.writes: list[Call] = []
         self.fault: Callable[[Call, Side], None] = lambda _call, _side: None
         self.unreadable = ""
+        self.prove: Prove = proven
         self.room: TopologyRoom | None = None
         self._running: asyncio.Task[None] | None = None
         self._client: KubeClient | None = None
@@ -95,7 +98,12 @@ class DeviceWorld:
             return (await bind(client, namespace=namespace, name=name)).record.policy
 
         self.room = TopologyRoom(
-            client, bind=bound, options=options, emit=self._tell, pace=Pace(blocked_s=5.0, bug_s=5.0)
+            client,
+            bind=bound,
+            options=options,
+            emit=self._tell,
+            pace=Pace(blocked_s=5.0, bug_s=5.0),
+            prove=self.prove,
         )
         self._running = asyncio.create_task(self.room.run())
         return self.room

@@ -23,6 +23,7 @@ from tests.support.plain_api import PlainApi, Reply, eventually, install_crds
 
 APP, NETWORK = "gitops-ctl-app-hosting", "gitops-ctl-network-management"
 POLICY, LEDGER = "gitops-ctl-topology-policy", "gitops-ctl-topology-ledger"
+FOREIGN_LEASE = "kept-by-somebody"
 AUTHOR, OPERATOR, BREAKGLASS = "network-author@example.net", "operator@example.net", "ledger-keeper@example.net"
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _WRITE = ["get", "list", "watch", "create", "update", "patch", "delete"]
@@ -340,6 +341,7 @@ def _objects(bench: Bench) -> None:
     bench.made("manager", "nodes", a_device_node(bench, bench.node))
     bench.made("manager", "leases", a_lease(bench, "mutation", purpose="device-mutation", account=NETWORK))
     bench.made("manager", "leases", a_lease(bench, "heartbeat", purpose="node-heartbeat", account=APP))
+    bench.made("person", "leases", {"metadata": {"name": FOREIGN_LEASE}, "spec": {"holderIdentity": "somebody"}})
 
 
 def _remove_the_rest(admin: PlainApi, namespace: str) -> None:

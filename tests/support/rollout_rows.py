@@ -22,6 +22,7 @@ from tests.support.api_rollouts import (
 from tests.support.plain_api import Reply
 from tests.support.rollout_admission import (
     AUTHOR,
+    FOREIGN_LEASE,
     LEDGER,
     NETWORK,
     OPERATOR,
@@ -188,7 +189,11 @@ def a_token_secret(account: str) -> dict[str, Any]:
 BEATS = status(
     conditions=[{"type": "Ready", "status": "True", "lastHeartbeatTime": MOMENT, "lastTransitionTime": MOMENT}]
 )
-TAINTED = spec(taints=[{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}])
+GUARD = {"key": names.UNINITIALIZED, "value": "true", "effect": "NoSchedule"}
+TAINTED = spec(taints=[GUARD, {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}])
+SILENT = status(
+    conditions=[{"type": "Ready", "status": "Unknown", "lastHeartbeatTime": MOMENT, "lastTransitionTime": MOMENT}]
+)
 DEVICE_STATUS = status(phase="Ready")
 LEAF_STATUS = status(phase="Transferring")
 
@@ -243,7 +248,19 @@ ALLOWED: dict[str, Row] = {
     "the node worker renews its Lease": Row("app worker", "leases/heartbeat", spec(holderIdentity="x")),
     # Kubernetes, and emergencies.
     "the node controller taints": Row("node-controller", "nodes/NODE", TAINTED),
-    "the node controller writes conditions": Row("node-controller", "nodes/NODE/status", BEATS),
+    "the node controller says that a Node is silent": Row("node-controller", "nodes/NODE/status", SILENT),
+    "the node controller names the architecture": Row(
+        "node-controller", "nodes/NODE", {"metadata": {"labels": {"beta.kubernetes.io/arch": "amd64"}}}
+    ),
+    "the node controller gives an address range": Row(
+        "node-controller", "nodes/NODE", spec(podCIDR="192.0.2.0/24", podCIDRs=["192.0.2.0/24"])
+    ),
+    "the ttl controller says how long to wait": Row(
+        "node-controller", "nodes/NODE", {"metadata": {"annotations": {"node.alpha.kubernetes.io/ttl": "0"}}}
+    ),
+    "somebody takes a Lease that is none of a device": Row(
+        "person", f"leases/{FOREIGN_LEASE}", spec(holderIdentity="x")
+    ),
     "a kubelet gets a token for its Pod": Row("kubelet", f"serviceaccounts/{NETWORK}/token", for_pod("network-worker")),
     "a ReplicaSet makes a worker's Pod": Row(
         "replicaset-controller", "pods", lambda bench: a_pod("other", NETWORK, node=bench.host)

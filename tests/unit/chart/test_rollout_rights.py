@@ -144,7 +144,9 @@ def test_a_missing_parameter_can_stop_no_write_elsewhere() -> None:
         if "paramKind" not in tree["spec"] or all("cisco.vk" in group for rule in rules for group in rule["apiGroups"]):
             continue
         binding = the("ValidatingAdmissionPolicyBinding", f"gitops-ctl-{stem}")["spec"]
-        if "objectSelector" not in tree["spec"]["matchConstraints"]:
+        if binding["paramRef"]["parameterNotFoundAction"] == "Allow":
+            assert "params.data" in tree["spec"]["matchConditions"][0]["expression"]
+        elif "objectSelector" not in tree["spec"]["matchConstraints"]:
             [chosen] = binding["matchResources"]["namespaceSelector"]["matchExpressions"]
             assert chosen == {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team-a", "team-b"]}
 
@@ -152,7 +154,8 @@ def test_a_missing_parameter_can_stop_no_write_elsewhere() -> None:
 def test_what_is_deleted_with_a_namespace_asks_for_no_parameter() -> None:
     for stem, tree in policies().items():
         deletes = any("DELETE" in rule["operations"] for rule in tree["spec"]["matchConstraints"]["resourceRules"])
-        assert not deletes or "paramKind" not in tree["spec"] or stem in ("device-nodes", "device-leases")
+        ours = ("device-nodes", "device-leases", "device-foreign-leases")
+        assert not deletes or "paramKind" not in tree["spec"] or stem in ours
 
 
 def test_the_accounts_of_the_workers_are_known_to_the_policies_by_their_names() -> None:

@@ -9,6 +9,7 @@ from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.topology.options import Options
 from gitops_ctl.topology.room import TopologyRoom
 from tests.doubles.apiserver.direct import direct_client
+from tests.support.admission_proof import proven
 from tests.support.device_world import OPTIONS, POLICY_NAME, SYSTEM, DeviceWorld, in_device_world
 
 
@@ -34,6 +35,7 @@ def test_a_manager_with_the_switch_makes_nodes_by_the_policy_and_binds_its_ledge
             rooms = rooms_of(client, tmp_path, OPTIONS)
             assert rooms.devices in rooms.running
             assert rooms.devices is not None
+            rooms.devices.prove = proven
             running = asyncio.create_task(rooms.devices.run())
             await world.ready()
             rooms.devices.stop()
