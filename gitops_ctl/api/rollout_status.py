@@ -161,6 +161,13 @@ class ApprovalStatus(Part):
     """Commit that introduced the approval."""
 
 
+class ActivationStatus(ApprovalStatus):
+    """How the approval of the activation was judged; what was taken up stands until its person or commit is revoked."""
+
+    authorization_hash: Digest | None = None
+    """Of what was approved: receipts, window and approver."""
+
+
 class ControlStatus(Part):
     """What was asked for, and what is in force on every leaf."""
 
@@ -202,7 +209,8 @@ class RecoveryStatus(Part):
     """One recovery by two persons and how far it was carried out."""
 
     leaf_uid: Uid
-    device_uid: Uid
+    device_uid: Uid | None = None
+    """Absent for a leaf that is none of the campaign."""
     outcome: Outcome
     state: RecoveryState
     reason: Reason = ""
@@ -252,6 +260,7 @@ class RolloutStatus(Part):
     effective_policy: EffectivePolicy | None = None
     policy_transition: PolicyTransition | None = None
     approval: ApprovalStatus | None = None
+    activation: ActivationStatus | None = None
     control: ControlStatus | None = None
     counts: Counts | None = None
     targets: Annotated[tuple[TargetStatus, ...], Field(max_length=100), Keyed("deviceUID", "device_uid")] = ()

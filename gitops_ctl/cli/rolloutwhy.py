@@ -14,7 +14,8 @@ from gitops_ctl.core.jsonvalue import JsonObject, bool_at, int_at, object_at, te
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.rollout.campaignstate import CampaignState, campaign_state
 from gitops_ctl.rollout.control import acknowledged, in_force
-from gitops_ctl.rollout.epochs import Begin, Fence, Publish, Wait, decide_epoch
+from gitops_ctl.rollout.epochs import Begin, Fence, Publish, decide_epoch
+from gitops_ctl.rollout.fenceup import standing_fence
 from gitops_ctl.rollout.progress import TargetPhase, standings_of
 from gitops_ctl.rollout.targets import Target
 
@@ -114,7 +115,7 @@ def _ending(seen: Seen, campaign: CampaignState, targets: tuple[TargetWhy, ...])
 
 
 def _policy(seen: Seen, campaign: CampaignState) -> Iterator[Unmet]:
-    if seen.policy is None:
+    if seen.policy is None or standing_fence(seen.rollout) is not None:
         return
     found = decide_epoch(
         seen.policy,
@@ -127,8 +128,6 @@ def _policy(seen: Seen, campaign: CampaignState) -> Iterator[Unmet]:
     match found:
         case Fence(reason, message):
             yield Unmet(str(reason), message, _NEW)
-        case Wait(message):
-            yield Unmet("PolicyUnavailable", message, "mend the ConfigMap of the fleet policy")
         case Begin(epoch) | Publish(epoch):
             yield _transition(seen, campaign, epoch.number)
         case _:
@@ -150,9 +149,9 @@ def _transition(seen: Seen, campaign: CampaignState, number: int) -> Unmet:
 def _stopped(seen: Seen) -> Iterator[Unmet]:
     """What the manager found about the campaign as a whole and what nothing here can look up."""
     status = object_at(seen.rollout, "status")
-    if text_at(condition_of(status, "SourceChanged") or {}, "status") == "True":
-        message = text_at(status, "message") or "an image source is not the frozen one any more"
-        yield Unmet("SourceIdentityChanged", message, _NEW)
+    fence = standing_fence(seen.rollout)
+    if fence is not None:
+        yield Unmet(fence.reason, fence.message or "what was approved is not what is there any more", _NEW)
     ready = text_at(condition_of(status, "Ready") or {}, "reason")
     if ready in ("ChildIdentityConflict", "RevisionRefused", "ActivationChildIdentityConflict"):
         yield Unmet(ready, text_at(status, "message"))

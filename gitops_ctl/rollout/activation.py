@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, objects_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, object_at, objects_at, text_at
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.encoding import ordered, sha256_of
@@ -42,12 +42,18 @@ class ActivationState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActivationJudgement:
-    """How an activation approval was judged; `activations` holds one for each frozen target by the UID of its device."""
+    """How an activation approval was judged.
+
+    Attributes:
+        activations: one for each frozen target by the UID of its device.
+        record: `status.activation` as it has to be; None where nothing is to be said that is not said there.
+    """
 
     state: ActivationState
     reason: str = ""
     message: str = ""
     activations: Mapping[str, Activation] | None = None
+    record: JsonObject | None = None
 
 
 def authorization_hash(approval: JsonObject, *, campaign_uid: str) -> str:
@@ -78,37 +84,83 @@ def _time(tree: JsonObject, name: str) -> str:
 
 
 def judge_activation(
-    state: CampaignState, block: Block, prepared: Mapping[str, Leaf], *, now: datetime, has_begun: bool
+    state: CampaignState, block: Block, prepared: Mapping[str, Leaf], *, now: datetime, has_begun: bool = False
 ) -> ActivationJudgement:
     """The judgement about `spec.activationApproval`.
+
+    What was taken up is recorded with its person and commit, and stands from then on: neither a later commit nor a clock undoes it.
 
     Args:
         block: what Git has at `/spec/activationApproval`.
         prepared: the leaf of each target by the UID of its device.
-        has_begun: an activation leaf is there, so the window is not asked for any more.
+        has_begun: an activation leaf is there, so the approval was taken up.
     """
-    approval = object_at(state.tree, "spec", "activationApproval")
+    approval, recorded = _approval(state), _recorded(state)
     if not approval:
         return ActivationJudgement(ActivationState.NONE)
-    if not block.known and not has_begun:
+    by = block.proves(approval, verb="activate", members=_MEMBERS)
+    same = bool(recorded) and text_at(recorded, "authorizationHash") == _hash_of(state)
+    # Ended for good, also when nobody can look at that commit any more; only a new proof brings it back.
+    revoked = (block.known and block.revoked) or (same and by is None and text_at(recorded, "reason") == REVOKED)
+    stands = not revoked and (has_begun or is_taken_up(state))
+    if not block.known and not stands and not revoked:
         return ActivationJudgement(ActivationState.UNKNOWN, message="the accepted revision was not looked at yet")
-    if block.known and block.revoked:
-        why = "who approved the activation, or that commit, was revoked: nothing of it begins any more"
-        found = (
-            _activations(state, approval, prepared)
-            if not next(_problems(state, approval, prepared, None), "")
-            else None
-        )
-        return ActivationJudgement(ActivationState.REFUSED, REVOKED, why, found)
-    if not has_begun and block.proves(approval, verb="activate", members=_MEMBERS) is None:
-        why = block.why or "the accepted revision does not hold it"
-        return ActivationJudgement(
-            ActivationState.REFUSED, NOT_FROM_GIT, f"the activation approval has no effect: {why}"
-        )
-    problem = next(_problems(state, approval, prepared, None if has_begun else now), "")
-    if problem:
-        return ActivationJudgement(ActivationState.REFUSED, INVALID, problem)
-    return ActivationJudgement(ActivationState.AUTHORIZED, AUTHORIZED, "", _activations(state, approval, prepared))
+    person, commit = (by.person, by.commit) if by is not None else ("", "")
+    if same and (by is None or stands):
+        person, commit = text_at(recorded, "person"), text_at(recorded, "commit")
+    misfit = next(_problems(state, approval, prepared, None), "")
+    problem = misfit if stands else misfit or next(_problems(state, approval, prepared, now), "")
+    if revoked:
+        reason = REVOKED
+        said = f"{person or 'who approved the activation'}, or that commit, was revoked: nothing of it begins any more"
+    elif not stands and by is None:
+        reason = NOT_FROM_GIT
+        said = f"the activation approval has no effect: {block.why or 'the accepted revision does not hold it'}"
+    else:
+        reason, said = (INVALID, problem) if problem else (AUTHORIZED, "")
+    outcome = ActivationState.AUTHORIZED if reason == AUTHORIZED else ActivationState.REFUSED
+    activations = None if misfit else _activations(state, approval, prepared)
+    # A receipt that does not fit now takes back nothing that was taken up.
+    kept = stands and outcome is ActivationState.REFUSED
+    record = None if kept else _record(state, reason, person=person, commit=commit, now=now)
+    return ActivationJudgement(outcome, reason, said, activations, record)
+
+
+def is_taken_up(state: CampaignState) -> bool:
+    """Whether the status records the approval that the spec has."""
+    recorded = _recorded(state)
+    return bool_at(recorded, "valid") and text_at(recorded, "authorizationHash") == _hash_of(state)
+
+
+def _approval(state: CampaignState) -> JsonObject:
+    return object_at(state.tree, "spec", "activationApproval")
+
+
+def _recorded(state: CampaignState) -> JsonObject:
+    return object_at(state.tree, "status", "activation")
+
+
+def _hash_of(state: CampaignState) -> str:
+    """What the record is bound to; empty for an approval without a window."""
+    try:
+        return authorization_hash(_approval(state), campaign_uid=state.uid)
+    except ValueError:
+        return ""
+
+
+def _record(state: CampaignState, reason: str, *, person: str, commit: str, now: datetime) -> JsonObject | None:
+    """`status.activation` for a judgement; None when it is there already."""
+    said: dict[str, JsonValue] = {
+        "planHash": text_at(_approval(state), "planHash"),
+        "valid": reason == AUTHORIZED,
+        "reason": reason,
+        "person": person,
+        "commit": commit,
+        "authorizationHash": _hash_of(state),
+    }
+    wanted = {name: value for name, value in said.items() if value != ""}
+    same = {name: value for name, value in _recorded(state).items() if name != "validatedAt"} == wanted
+    return None if same else {**wanted, "validatedAt": to_rfc3339(now)}
 
 
 def _problems(

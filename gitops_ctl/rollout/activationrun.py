@@ -5,7 +5,7 @@ when the approval of exactly these receipts was taken up; a target then has its 
 opens nothing begins, and after it closed nothing new does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,7 +18,7 @@ from gitops_ctl.rollout.activation import AUTHORIZED, PREPARE_ONLY, ActivationSt
 from gitops_ctl.rollout.authority import Block
 from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.leafplan import Activation
-from gitops_ctl.rollout.progress import Phase, Standing, TargetPhase, TargetStanding, planned, standings_of
+from gitops_ctl.rollout.progress import Phase, Standing, TargetPhase, TargetStanding, planned
 from gitops_ctl.rollout.refusal import Reason
 from gitops_ctl.rollout.targets import Target
 
@@ -48,11 +48,13 @@ class Run:
         activations: by UID of the device; empty while the campaign prepares, or only installs.
         has_begun: an activation leaf is there.
         refused: reason and message, when there is an approval that counts for nothing.
+        record: `status.activation` as it has to be; None where it says so already.
     """
 
     activations: Mapping[str, Activation] = field(default_factory=dict)
     has_begun: bool = False
     refused: tuple[str, str] = ("", "")
+    record: JsonObject | None = None
 
     def activation(self, target: Target) -> Activation | None:
         """What the leaf of a target activates; None for one that installs."""
@@ -86,8 +88,6 @@ class Run:
 
 
 PREPARATION: Final = Run()
-_TAKEN_UP: Final = frozenset({AUTHORIZED, Reason.WINDOW_NOT_OPEN, Reason.WINDOW_CLOSED})
-"""Reasons of a target whose campaign took an approval up: what Git says later, and a clock, do not undo that."""
 
 
 def goes_on(rollout: JsonObject) -> bool:
@@ -115,17 +115,23 @@ def run_of(state: CampaignState, block: Block, leaves: Mapping[str, Leaf], *, no
     if len(found) < len(state.targets):
         return PREPARATION
     has_begun = any(activation_child_name(target.child_name) in leaves for target in state.targets)
-    reasons = {one.reason for one in standings_of(state.tree).values()}
-    stands = has_begun or bool(reasons & _TAKEN_UP)
-    judged = judge_activation(state, block, found, now=now, has_begun=stands)
+    judged = judge_activation(state, block, found, now=now, has_begun=has_begun)
     match judged.state:
         case ActivationState.AUTHORIZED:
-            return Run(judged.activations or {}, has_begun)
+            return Run(judged.activations or {}, has_begun, record=judged.record)
         case ActivationState.REFUSED:
             activations = judged.activations or {} if has_begun else {}
-            return Run(activations, has_begun, refused=(judged.reason, judged.message))
+            return Run(activations, has_begun, refused=(judged.reason, judged.message), record=judged.record)
         case _:
             return PREPARATION
+
+
+def unplanned(state: CampaignState, leaves: Iterable[str]) -> list[str]:
+    """Names of leaves with the label of the campaign that are none of its plan: one for each target, and in an activation a second (11.2)."""
+    planned_ones = {target.child_name for target in state.targets}
+    if state.plan.strategy == PREPARE_ONLY:
+        planned_ones |= {activation_child_name(name) for name in planned_ones}
+    return sorted(set(leaves) - planned_ones)
 
 
 def _blocked(

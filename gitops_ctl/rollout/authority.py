@@ -36,3 +36,14 @@ class Block:
         same = all(self.declared.get(name) == live.get(name) for name in members)
         person = self.introduced
         return person if person is not None and person.verb == verb and same and not self.revoked else None
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """What Git has of the blocks of one campaign."""
+
+    control: Block = field(default_factory=Block)
+    approval: Block = field(default_factory=Block)
+    recovery: Block = field(default_factory=Block)
+    activation: Block = field(default_factory=Block)
+    invalidation: Block = field(default_factory=Block)

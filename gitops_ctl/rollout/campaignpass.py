@@ -4,22 +4,21 @@ A pass reads, decides, takes at most one admission, and ends with one status.  W
 an epoch) is written first and acted upon by the next pass, so that every step finds in the cluster what it rests on.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, object_at, objects_at, text_at
+from gitops_ctl.core.conditions import listed
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, bool_at, object_at
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet.leaf import Leaf, leaf_of
 from gitops_ctl.fleet.names import CAMPAIGN_UID
-from gitops_ctl.fleet.trees import strings_at
-from gitops_ctl.rollout.activationrun import PREPARATION, run_of
+from gitops_ctl.rollout.activationrun import PREPARATION, run_of, unplanned
 from gitops_ctl.rollout.admission import admit
 from gitops_ctl.rollout.approval import ApprovalJudgement, ApprovalState, judge_approval
-from gitops_ctl.rollout.authority import Block
+from gitops_ctl.rollout.authority import Authority
 from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.control import (
     RESUME_AUTHORIZED,
@@ -29,11 +28,12 @@ from gitops_ctl.rollout.control import (
     is_resume,
     judge_control,
 )
-from gitops_ctl.rollout.epochs import Audit, Begin, Decision, Epoch, Fence, PolicySeen, Publish, Wait, decide_epoch
+from gitops_ctl.rollout.epochs import Audit, Begin, Decision, Epoch, Fence, PolicySeen, Publish, decide_epoch
 from gitops_ctl.rollout.fence import Revocation, fence_every
+from gitops_ctl.rollout.fenceup import NOT_FENCED, POLICY_CHANGED, SOURCE_CHANGED, FenceUp, standing_fence
 from gitops_ctl.rollout.invalidation import invalidate
-from gitops_ctl.rollout.leafplan import LeafPlan, account_of, control_patch, leaf_path
-from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, swap, swapped
+from gitops_ctl.rollout.leafcontrol import push_control
+from gitops_ctl.rollout.leafplan import LeafPlan, account_of, leaf_path
 from gitops_ctl.rollout.ports import Ports
 from gitops_ctl.rollout.progress import (
     Phase,
@@ -44,28 +44,15 @@ from gitops_ctl.rollout.progress import (
     standings_of,
     status_of,
 )
-from gitops_ctl.rollout.recovery import carry_out, recovery_of
+from gitops_ctl.rollout.recovery import recovered
 from gitops_ctl.rollout.refusal import Reason, Refusal
 from gitops_ctl.rollout.targets import Target
 from gitops_ctl.rollout.targetsteps import Stepped, Steps, rearmed_leaf
 from gitops_ctl.rollout.validation import sources_stand
 
 _NOTHING: Final[Mapping[str, Stepped]] = MappingProxyType({})
-SOURCE_CHANGED: Final = "SourceChanged"
-_RECOVERY: Final = ("leafUID", "claims", "outcome", "reason")
 _STOPS: Final = frozenset({TargetPhase.SOAKING, TargetPhase.BLOCKED})
 _MOVES: Final = frozenset({TargetPhase.ADMITTED, TargetPhase.RUNNING})
-
-
-@dataclass(frozen=True, slots=True)
-class Authority:
-    """What Git has of the blocks of one campaign."""
-
-    control: Block = field(default_factory=Block)
-    approval: Block = field(default_factory=Block)
-    recovery: Block = field(default_factory=Block)
-    activation: Block = field(default_factory=Block)
-    invalidation: Block = field(default_factory=Block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +98,21 @@ class CampaignPass:
         """
         self._leaves = await self._read_leaves()
         self._run = run_of(self._campaign, self._authority.activation, self._leaves, now=self._ports.clock.wall())
+        self._members |= {} if self._run.record is None else {"activation": self._run.record}
         if self._campaign.deleting:
             control = deletion_control(self._campaign.live_control, self._leaves.values())
             self._campaign = self._campaign.with_control(control)
         await self._recover()
         seen = self._seen = await self._ports.policy(self._campaign)
         self._account = self._account_of(seen.record.policy.network_management_account if seen.record else "")
-        await self._push_control()
+        if await push_control(self._ports, self._leaves.values(), self._campaign.control):
+            self._leaves = await self._read_leaves()
         if self._campaign.control.cancel:
             return await self._cancel()
+        fence = standing_fence(self._campaign.tree)
+        if fence is not None:
+            await self._fence_all(Revocation.SOURCE if fence.kind == SOURCE_CHANGED else Revocation.POLICY)
+            return await self._fenced(fence)
         decision = decide_epoch(
             seen,
             frozen=self._campaign.frozen,
@@ -135,7 +128,7 @@ class CampaignPass:
         match decision:
             case Fence(reason, message):
                 await self._fence_all(Revocation.POLICY)
-                return await self._fenced("PolicyChanged", str(reason), message)
+                return await self._fenced(FenceUp(POLICY_CHANGED, str(reason), message))
             case Begin(epoch):
                 self._members["policyTransition"] = self._epoch(epoch, "startedAt")
                 message = f"the policy changed: what is not claimed is fenced before epoch {epoch.number} begins"
@@ -146,63 +139,17 @@ class CampaignPass:
                 effective = Epoch(self._campaign.effective.number, policy)
                 self._members["effectivePolicy"] = self._epoch(effective, "updatedAt")
                 return self._paused("", "the policy was written and means the same", again=True, keep_phase=True)
-            case Wait(message):
-                return self._paused("PolicyUnavailable", message, found=await self._looked_after())
             case _:
                 return await self._approved()
 
     async def _recover(self) -> None:
         """Take up what two persons say about a leaf, before the policy is read: it may be gone (9.1, step 4)."""
-        block, live = self._authority.recovery, object_at(self._campaign.tree, "spec", "recovery")
-        entries = {text_at(one, "leafUID"): one for one in objects_at(self._campaign.tree, "status", "recoveries")}
-        before = entries.get(text_at(live, "leafUID"))
-        by = block.proves(live, verb="recover", members=_RECOVERY)
-        persons, commit = ((by.judged or (by.person,)), by.commit) if by is not None else ((), "")
-        if before is not None and text_at(before, "state") != "Held":
-            # What was taken up stands, whatever Git says by now.
-            persons, commit = strings_at(before, "persons"), text_at(before, "commit")
-        elif not block.known:
-            return
-        recovery = recovery_of(self._campaign.tree, persons=persons, commit=commit)
-        if recovery is None:
-            return
-        named = {
-            leaf.uid: (target, leaf.name)
-            for target in self._campaign.targets
-            for leaf in self._leaves.values()
-            if leaf.binding.device_uid == target.device_uid
-        }
-        entry = await carry_out(self._ports, self._campaign, recovery, leaves=named, before=before)
-        if entry is not None:
-            self._members["recoveries"] = list({**entries, recovery.leaf_uid: entry}.values())
+        entries = await recovered(self._ports, self._campaign, self._authority.recovery, self._leaves)
+        if entries is not None:
+            self._members["recoveries"] = entries
             self._leaves = await self._read_leaves()
 
     # ---- control ----
-
-    async def _push_control(self) -> None:
-        """Every leaf hears of a newer control; none ever hears of an older one."""
-        control = self._campaign.control
-        late = [
-            leaf
-            for leaf in self._leaves.values()
-            if leaf.manager_control is None or leaf.manager_control.revision < control.revision
-        ]
-        await asyncio.gather(*(self._tell(leaf) for leaf in late if leaf.admission is not None))
-        if late:
-            self._leaves = await self._read_leaves()
-
-    async def _tell(self, leaf: Leaf) -> None:
-        path, control = leaf_path(leaf.namespace, leaf.name), self._campaign.control
-
-        async def one_round() -> None:
-            tree = await self._ports.client.get(path)
-            known = leaf_of(tree).manager_control
-            if known is not None and known.revision >= control.revision:
-                return
-            change = {"status": {"managerControl": control_patch(control, now=self._ports.clock.wall())}}
-            await self._ports.client.patch_merge(path, swap(tree, change), manager=FIELD_MANAGER, subresource="status")
-
-        await swapped(self._ports.client, one_round)
 
     async def _cancel(self) -> Passed:
         """Fence every target, and look after what was claimed until its outcome is proven and it is healthy."""
@@ -324,13 +271,21 @@ class CampaignPass:
         found = await self._looked_after()
         return self._passed(replace(waits.standing, targets=self._over(found)), list(found.values()))
 
-    async def _execute(self) -> Passed:
-        held_up = await self._held_up()
-        if held_up is not None:
-            return held_up
+    async def _not_as_planned(self) -> Passed | None:
+        """A target that failed, or a leaf that nobody planned: nothing more begins; None: the pass goes on."""
         failed = next((leaf for leaf in self._leaves.values() if leaf.is_failed or leaf.recovery is not None), None)
         if failed is not None:
             return await self._failed(failed)
+        strangers = unplanned(self._campaign, self._leaves)
+        if not strangers:
+            return None
+        text = f"{listed(strangers)}: no leaf of this plan, and yet it names the campaign; nothing begins beside it"
+        return self._paused(str(Reason.CHILD_CONFLICT), text, found=await self._looked_after())
+
+    async def _execute(self) -> Passed:
+        stopped = await self._held_up() or await self._not_as_planned()
+        if stopped is not None:
+            return stopped
         found = await self._stepped(self._steps())
         refusal = next((one.refusal for one in found.values() if one.refusal is not None), None)
         if refusal is not None:
@@ -410,7 +365,7 @@ class CampaignPass:
         """Something about the whole campaign is not as it was approved."""
         if refusal.reason is Reason.SOURCE_CHANGED:
             await self._fence_all(Revocation.SOURCE)
-            return await self._fenced(SOURCE_CHANGED, "SourceIdentityChanged", refusal.message)
+            return await self._fenced(FenceUp(SOURCE_CHANGED, "SourceIdentityChanged", refusal.message))
         changed = refusal.reason is Reason.POLICY_CHANGED
         return self._paused(
             "PolicyChangedIncompatibly" if changed else str(refusal.reason), refusal.message, found=found
@@ -472,18 +427,18 @@ class CampaignPass:
         standing = Standing(phase, self._over(found), message, reason, approved=approved, transition=transition)
         return self._passed(standing, list(found.values()), again=again)
 
-    async def _fenced(self, kind: str, reason: str, message: str) -> Passed:
+    async def _fenced(self, fence: FenceUp) -> Passed:
         """What was claimed is observed to a conclusive outcome; the campaign goes on in no other way (7.5)."""
         found, approved = await self._looked_after(), self._campaign.approved
-        standing = Standing(Phase.PAUSED, self._over(found), message, reason, approved=approved, fenced=kind)
+        standing = Standing(
+            Phase.PAUSED, self._over(found), fence.message, fence.reason, approved=approved, fenced=fence.kind
+        )
         return self._passed(standing, list(found.values()))
 
     def _passed(self, standing: Standing, stepped: Sequence[Stepped] = (), *, again: bool = False) -> Passed:
         now, kept = self._ports.clock.wall(), next(filter(None, self._kept.values()), "")
         if kept:
-            standing = replace(
-                standing, message=f"{standing.message}; not fenced to the end: {kept}".removeprefix("; ")
-            )
+            standing = replace(standing, message=f"{standing.message}{NOT_FENCED}{kept}".removeprefix("; "))
         if self._resumes and standing.canary_resume is None:
             standing = replace(standing, canary_resume=("False", RESUME_AUTHORIZED))
         status = {

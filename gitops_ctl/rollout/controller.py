@@ -9,15 +9,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from gitops_ctl.core.conditions import cut
+from gitops_ctl.core.conditions import condition_of, cut
 from gitops_ctl.core.errors import NotFound, Refused
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, list_at, object_at, text_at
 from gitops_ctl.fleet.leaf import leaf_of
 from gitops_ctl.fleet.names import CAMPAIGN_UID, LEAF_FINALIZER, ROLLOUT_FINALIZER
 from gitops_ctl.kube.events import Emit, EventKind
+from gitops_ctl.rollout.activation import INVALID
 from gitops_ctl.rollout.activationrun import goes_on
-from gitops_ctl.rollout.campaignpass import Authority, CampaignPass, Passed
+from gitops_ctl.rollout.approval import HASH_MISMATCH, REVOKED
+from gitops_ctl.rollout.authority import Authority
+from gitops_ctl.rollout.campaignpass import CampaignPass, Passed
 from gitops_ctl.rollout.campaignstate import campaign_state
 from gitops_ctl.rollout.leafplan import leaf_path
 from gitops_ctl.rollout.ledger_store import FIELD_MANAGER, LedgerSize, swap
@@ -38,6 +41,22 @@ _EVENTS: Final = {
     Phase.FAILED: "RolloutFailed",
     Phase.CANCELLED: "RolloutCancelled",
 }
+
+
+_WARNED: Final = frozenset(
+    {
+        HASH_MISMATCH,
+        REVOKED,
+        INVALID,
+        "PolicyUnavailable",
+        "PolicyChanged",
+        "PolicyChangedIncompatibly",
+        "SourceIdentityChanged",
+        "ChildIdentityConflict",
+        "ActivationChildIdentityConflict",
+    }
+)
+"""Reasons of the condition Ready that somebody has to do something about: an Event says so once (3.7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +141,7 @@ class RolloutController:
             await self._set_finalizers(tree, [*list_at(tree, "metadata", "finalizers"), ROLLOUT_FINALIZER])
             return _AT_ONCE_S
         phase = text_at(tree, "status", "phase")
-        if phase in _ENDED and not goes_on(tree):
+        if (phase in _ENDED and not goes_on(tree)) or _is_mismatched(tree):
             return None
         if not object_at(tree, "status", "frozenPlan"):
             return await self._plan(tree)
@@ -171,6 +190,9 @@ class RolloutController:
         if wrote and phase.value != text_at(tree, "status", "phase"):
             kind: EventKind = "Warning" if phase is Phase.FAILED else "Normal"
             self._ports.emit(tree, kind, _EVENTS[phase], passed.standing.message or phase.value)
+        why = passed.standing.ready_reason
+        if wrote and why in _WARNED and why != _ready_reason(tree):
+            self._ports.emit(tree, "Warning", why, passed.standing.message)
         if passed.again and wrote:
             return _AT_ONCE_S
         if phase.value in _ENDED:
@@ -244,6 +266,15 @@ class RolloutController:
         path = rollout_path(text_at(tree, "metadata", "namespace"), text_at(tree, "metadata", "name"))
         body = swap(tree, {"metadata": {"finalizers": finalizers}})
         await self._client.patch_merge(path, body, manager=FIELD_MANAGER)
+
+
+def _ready_reason(rollout: JsonObject) -> str:
+    return text_at(condition_of(object_at(rollout, "status"), "Ready") or {}, "reason")
+
+
+def _is_mismatched(rollout: JsonObject) -> bool:
+    """Whether another plan was approved: an approval never changes, so nothing but a deletion follows (S10)."""
+    return text_at(rollout, "status", "phase") == Phase.FAILED and _ready_reason(rollout) == HASH_MISMATCH
 
 
 def merge_patch(stored: JsonObject, wanted: JsonObject) -> dict[str, JsonValue]:

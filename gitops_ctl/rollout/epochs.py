@@ -79,14 +79,7 @@ class Publish:
     epoch: Epoch
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """The policy is there and cannot be read: nothing begins until somebody has mended it; nothing is revoked."""
-
-    message: str
-
-
-Decision = Keep | Wait | Fence | Audit | Begin | Publish
+Decision = Keep | Fence | Audit | Begin | Publish
 
 
 def decide_epoch(
@@ -120,14 +113,15 @@ def decide_epoch(
     return Keep() if same else Audit(replace(effective.policy, resource_version=current.resource_version))
 
 
-def _readable(seen: PolicySeen, frozen: PolicySnapshot) -> PolicySnapshot | Fence | Wait:
-    """The policy as it is now; its identity is judged before its text."""
+def _readable(seen: PolicySeen, frozen: PolicySnapshot) -> PolicySnapshot | Fence:
+    """The policy as it is now; its identity is judged before its text.  What nobody can read allows as little as what is not there."""
     if not seen.uid:
         return Fence(FenceReason.POLICY_UNAVAILABLE, f"there is no policy {frozen.namespace}/{frozen.name}")
     if seen.uid != frozen.uid:
         return _changed(f"policy {frozen.namespace}/{frozen.name} is another object of that name")
     if seen.record is None:
-        return Wait(f"the policy {frozen.namespace}/{frozen.name} cannot be read: {seen.why}")
+        why = f"the policy {frozen.namespace}/{frozen.name} cannot be read: {seen.why}"
+        return Fence(FenceReason.POLICY_UNAVAILABLE, why)
     return snapshot_of(seen.record)
 
 

@@ -8,13 +8,15 @@ person looked, the worker ends the leaf and health is asked as always.  Nothing 
 import enum
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, objects_at, text_at
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.leaf import Leaf, leaf_of
 from gitops_ctl.fleet.ledger import Reservation
-from gitops_ctl.fleet.trees import moment_at
+from gitops_ctl.fleet.trees import moment_at, strings_at
+from gitops_ctl.rollout.authority import Block
 from gitops_ctl.rollout.campaignstate import CampaignState
 from gitops_ctl.rollout.fence import Revocation
 from gitops_ctl.rollout.leafplan import leaf_path
@@ -24,6 +26,8 @@ from gitops_ctl.rollout.ports import Ports
 from gitops_ctl.rollout.refusal import Reason, Refusal
 from gitops_ctl.rollout.settlement import RETIRED, settle_retired
 from gitops_ctl.rollout.targets import Target
+
+_MEMBERS: Final = ("leafUID", "claims", "outcome", "reason")
 
 
 class HeldReason(enum.StrEnum):
@@ -96,7 +100,7 @@ def judged(recovery: Recovery, *, known: Collection[str], leaf: Leaf | None, rec
         said = ", ".join(recovery.persons) or "nobody"
         return Held(HeldReason.PERSONS, f"two persons are needed, the history names {said}")
     if recovery.leaf_uid not in known or leaf is None or leaf.uid != recovery.leaf_uid:
-        return Held(HeldReason.UNKNOWN, f"{recovery.leaf_uid} is no leaf of this rollout")
+        return _unknown(recovery)
     if leaf.admission is not None and leaf.admission.state == "Settled":
         return Held(HeldReason.SETTLED, f"leaf {leaf.name} is settled, so there is nothing to recover")
     stored = {(claim.stage, claim.claimed_at) for claim in leaf.claims}
@@ -106,6 +110,10 @@ def judged(recovery: Recovery, *, known: Collection[str], leaf: Leaf | None, rec
     if record is not None and record.drain_session_token:
         return Held(HeldReason.DRAIN, f"the reservation of leaf {leaf.name} is part of a drain")
     return None
+
+
+def _unknown(recovery: Recovery) -> Held:
+    return Held(HeldReason.UNKNOWN, f"{recovery.leaf_uid} is no leaf of this rollout")
 
 
 async def take_up(
@@ -213,8 +221,8 @@ async def carry_out(
     *,
     leaves: Mapping[str, tuple[Target, str]],
     before: JsonObject | None,
-) -> JsonObject | None:
-    """Take a recovery as far as it goes, and the entry for `status.recoveries`; None for a leaf that is in no target, which has no entry.
+) -> JsonObject:
+    """Take a recovery as far as it goes, and the entry for `status.recoveries`.
 
     Args:
         leaves: target and name of each leaf in `status.targets`, by UID.
@@ -225,14 +233,15 @@ async def carry_out(
     """
     if before is not None and text_at(before, "state") == "Settled":
         return before
-    named = leaves.get(recovery.leaf_uid)
-    if named is None:
-        return None
-    target, name = named
-    taken = await take_up(ports, campaign, target, recovery, known=leaves.keys(), leaf_name=name)
+    target, name = leaves.get(recovery.leaf_uid, (None, ""))
+    taken: Accepted | Held
+    if target is None:
+        taken = judged(recovery, known=leaves.keys(), leaf=None, record=None) or _unknown(recovery)
+    else:
+        taken = await take_up(ports, campaign, target, recovery, known=leaves.keys(), leaf_name=name)
     entry: dict[str, JsonValue] = {
         "leafUID": recovery.leaf_uid,
-        "deviceUID": target.device_uid,
+        **({} if target is None else {"deviceUID": target.device_uid}),
         "outcome": recovery.outcome,
         "state": "Held" if isinstance(taken, Held) else "Accepted",
         "reason": str(taken.reason) if isinstance(taken, Held) else recovery.outcome,
@@ -240,7 +249,7 @@ async def carry_out(
         "commit": recovery.commit,
         "recordedAt": text_at(before or {}, "recordedAt") or to_rfc3339(ports.clock.wall()),
     }
-    if isinstance(taken, Held) or not await _is_through(ports, campaign, target, taken.leaf):
+    if target is None or isinstance(taken, Held) or not await _is_through(ports, campaign, target, taken.leaf):
         return entry
     return entry | {"state": "Settled", "settledAt": to_rfc3339(ports.clock.wall())}
 
@@ -250,3 +259,40 @@ async def _is_through(ports: Ports, campaign: CampaignState, target: Target, lea
     if leaf.recovery is not None and leaf.recovery.outcome == RETIRED:
         return isinstance(await retire(ports, campaign, target, leaf_name=leaf.name), Leaf)
     return leaf.admission is not None and leaf.admission.state == "Settled"
+
+
+async def recovered(
+    ports: Ports, campaign: CampaignState, block: Block, leaves: Mapping[str, Leaf]
+) -> list[JsonValue] | None:
+    """Take up `spec.recovery`; `status.recoveries` as it is then, None where there is nothing to say.
+
+    Args:
+        block: what Git has at `/spec/recovery`.
+        leaves: of the campaign by name.
+
+    Raises:
+        TransientError, Conflict: how far it came is found out by the next pass.
+    """
+    live = object_at(campaign.tree, "spec", "recovery")
+    entries = {text_at(one, "leafUID"): one for one in objects_at(campaign.tree, "status", "recoveries")}
+    before = entries.get(text_at(live, "leafUID"))
+    by = block.proves(live, verb="recover", members=_MEMBERS)
+    persons, commit = ((by.judged or (by.person,)), by.commit) if by is not None else ((), "")
+    if before is not None and text_at(before, "state") != "Held":
+        # What was taken up stands, whatever Git says by now.
+        persons, commit = strings_at(before, "persons"), text_at(before, "commit")
+    elif not block.known:
+        return None
+    recovery = recovery_of(campaign.tree, persons=persons, commit=commit)
+    if recovery is None:
+        return None
+    named = {
+        leaf.uid: (target, leaf.name)
+        for target in campaign.targets
+        for leaf in leaves.values()
+        if leaf.binding.device_uid == target.device_uid
+    }
+    entry = await carry_out(ports, campaign, recovery, leaves=named, before=before)
+    # A block that was held may be corrected: what the former one was held for is over.
+    kept = [one for uid, one in entries.items() if uid != recovery.leaf_uid and text_at(one, "state") != "Held"]
+    return [*kept, entry]

@@ -112,7 +112,8 @@ def _targets(tree: JsonObject, subject: str) -> Iterator[Finding]:
 def _repeated(tree: JsonObject, subject: str) -> Iterator[Finding]:
     """What says the plan hash, or the policy of the first epoch, once more."""
     wanted = text_at(tree, "status", "frozenPlan", "hash")
-    for path in (("spec", "approval"), ("status", "approval"), ("spec", "activationApproval")):
+    blocks = (("spec", "approval"), ("status", "approval"), ("spec", "activationApproval"), ("status", "activation"))
+    for path in blocks:
         said = text_at(tree, *path, "planHash")
         if said:
             yield compared(subject, f"{'.'.join(path)}.planHash", said, wanted, "it is the hash of another plan")

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from gitops_ctl.rollout.authority import Block
-from gitops_ctl.rollout.campaignpass import Authority, CampaignPass, Passed
+from gitops_ctl.rollout.authority import Authority, Block
+from gitops_ctl.rollout.campaignpass import CampaignPass, Passed
 from tests.support.admission_world import ROLLOUTS, AdmissionWorld, assert_consistent
 from tests.support.rollout_authority import by
 

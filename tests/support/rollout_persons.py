@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.fleet import names
-from gitops_ctl.rollout.authority import Block
-from gitops_ctl.rollout.campaignpass import Authority
+from gitops_ctl.rollout.authority import Authority, Block
 from tests.doubles.apiserver.direct import direct_client
 from tests.support.admission_world import CONFIG_MAPS, LEAVES, SYSTEM
 from tests.support.rollout_authority import by

@@ -19,8 +19,8 @@ from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.node import node_of
 from gitops_ctl.kube.exchange import Call
 from gitops_ctl.kube.transport import WRITE_VERBS, KubeClient
+from gitops_ctl.rollout.authority import Authority
 from gitops_ctl.rollout.bootstrap import BoundPolicy, bind
-from gitops_ctl.rollout.campaignpass import Authority
 from gitops_ctl.rollout.controller import RolloutController, RolloutPorts
 from gitops_ctl.rollout.fleetlook import FleetMemo
 from gitops_ctl.rollout.planning import FleetSeen, PlanningPorts

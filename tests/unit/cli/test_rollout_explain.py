@@ -11,8 +11,8 @@ from gitops_ctl.cli.main import run
 from gitops_ctl.cli.rolloutreader import RolloutReader
 from gitops_ctl.cli.rolloutwhy import Why, why
 from gitops_ctl.core.errors import Forbidden, NotFound
-from gitops_ctl.rollout.authority import Block
-from gitops_ctl.rollout.campaignpass import Authority, CampaignPass
+from gitops_ctl.rollout.authority import Authority, Block
+from gitops_ctl.rollout.campaignpass import CampaignPass
 from tests.support.admission_world import CONFIG_MAPS, DEVICES, LEAVES, ROLLOUTS, SYSTEM, AdmissionWorld, granted
 from tests.support.rollout_planning import NAMESPACE, REVISION, ago, rollout
 

@@ -25,7 +25,9 @@ OPENS_IN_S = 300
 class Prepared:
     """A campaign whose two devices are prepared and given back, with an approval for a window."""
 
-    def __init__(self, *, opens_in_s: int = OPENS_IN_S, target: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, *, opens_in_s: int = OPENS_IN_S, target: dict[str, str] | None = None, taken_up: bool = False
+    ) -> None:
         tree: Any = prepared_campaign()  # type: ignore[no-untyped-call]
         found: Any = prepared_leaves(tree)  # type: ignore[no-untyped-call]
         window = {"notBefore": ago(-opens_in_s), "notAfter": ago(-opens_in_s - 3600)}  # type: ignore[no-untyped-call]
@@ -38,6 +40,15 @@ class Prepared:
         ]
         self.tree = tree
         self.leaves: dict[str, Leaf] = {leaf.name: _given_back(leaf) for leaf in found.values()}
+        if taken_up:
+            self.record()
+
+    def record(self, **given: Any) -> Any:
+        """Write what a pass says about the approval, as the controller does; gives what the status says then."""
+        record = self.run(**given).record
+        if record is not None:
+            self.tree["status"]["activation"] = {**record}
+        return self.tree["status"].get("activation")
 
     @property
     def state(self) -> CampaignState:
@@ -83,12 +94,75 @@ def test_the_next_pass_goes_on() -> None:
 
 
 def test_what_was_taken_up_is_not_undone_by_a_clock() -> None:
-    told = Prepared(target={"phase": "Blocked", "reason": "ActivationWindowClosed"})
+    told = Prepared(target={"phase": "Blocked", "reason": "ActivationWindowClosed"}, taken_up=True)
     run = told.run(later_s=OPENS_IN_S + 7200)
     assert not run.refused[0]
     assert run.activations
     late = Prepared().run(later_s=OPENS_IN_S + 7200)
     assert late.refused[0] == "ActivationAuthorizationInvalid"
+
+
+def test_who_approved_an_activation_and_in_which_commit_is_recorded_once() -> None:
+    prepared = Prepared()
+    recorded = prepared.record()
+    person = by("activate")
+    assert (recorded["valid"], recorded["reason"]) == (True, "ActivationAuthorized")
+    assert (recorded["person"], recorded["commit"]) == (person.person, person.commit)
+    assert recorded["planHash"] == prepared.state.plan_hash
+    assert recorded["authorizationHash"].startswith("sha256:")
+    assert prepared.run(later_s=60).record is None
+
+
+def test_what_was_taken_up_stands_although_git_does_not_hold_it_any_more() -> None:
+    prepared = Prepared(taken_up=True)
+    for block in (Block(known=False), Block(why="the document is gone"), Block(why="since the pinned root")):
+        run = prepared.run(later_s=OPENS_IN_S + 7200, block=block)
+        assert run.refused == ("", "")
+        assert run.activations
+        assert run.record is None
+
+
+def test_the_word_of_a_target_takes_no_approval_up() -> None:
+    prepared = Prepared(target={"phase": "Blocked", "reason": "ActivationWindowNotOpen"})
+    assert prepared.run(block=Block()).refused[0] == "NotFromGit"
+    assert prepared.run(block=Block(known=False)) == PREPARATION
+
+
+def test_a_record_counts_for_the_approval_that_it_names_only() -> None:
+    prepared = Prepared(taken_up=True)
+    prepared.tree["status"]["activation"]["authorizationHash"] = f"sha256:{'0' * 64}"
+    assert prepared.run(block=Block()).refused[0] == "NotFromGit"
+
+
+@pytest.mark.parametrize("has_begun", [False, True], ids=["nothing-began", "a-leaf-is-there"])
+def test_a_revocation_is_recorded_and_stays_when_nobody_can_look_at_the_commit_any_more(has_begun: bool) -> None:
+    prepared = Prepared(opens_in_s=-10, taken_up=True)
+    if has_begun:
+        name = activation_child_name(prepared.state.targets[0].child_name)
+        prepared.leaves[name] = replace(next(iter(prepared.leaves.values())), name=name)
+    revoked = Block(declared=prepared.approval, introduced=by("activate"), revoked=True)
+    recorded = prepared.record(block=revoked)
+    assert (recorded["valid"], recorded["reason"], recorded["person"]) == (
+        False,
+        "ApproverRevoked",
+        by("activate").person,
+    )
+    for block in (Block(known=False), Block(why="since the pinned root"), revoked):
+        run = prepared.run(block=block)
+        assert run.refused[0] == "ApproverRevoked"
+        assert run.record is None
+        assert bool(run.activations) is has_begun
+
+
+def test_a_receipt_that_does_not_fit_for_the_moment_takes_nothing_back() -> None:
+    prepared = Prepared(taken_up=True)
+    name, leaf = next(iter(prepared.leaves.items()))
+    prepared.leaves[name] = replace(leaf, phase="Failed")
+    run = prepared.run(later_s=OPENS_IN_S + 7200)
+    assert run.refused[0] == "ActivationAuthorizationInvalid"
+    assert run.record is None
+    prepared.leaves[name] = leaf
+    assert not prepared.run(later_s=OPENS_IN_S + 7200).refused[0]
 
 
 def test_an_approval_without_a_commit_changes_nothing_and_says_so() -> None:

@@ -303,6 +303,26 @@ async def test_one_person_ends_nothing(campaign: Campaign) -> None:
     assert len(campaign.world.ledger.reservations) == 1
 
 
+async def test_a_corrected_recovery_takes_the_place_of_one_that_was_held(campaign: Campaign) -> None:
+    await campaign.once()
+    campaign.world.acknowledge()
+    await campaign.once()
+    campaign.world.claim()
+    said(campaign, ("network-author", "change-approver"))
+    wrong = {**campaign.world.tree(ROLLOUTS, "spring")["spec"]["recovery"], "leafUID": "another"}
+    right = campaign.recovery
+    campaign.world.change(ROLLOUTS, "spring", "spec", "recovery", to=wrong)
+    campaign.recovery = replace(right, declared=wrong)
+    await campaign.once()
+    assert [(one["leafUID"], one["reason"]) for one in campaign.status["recoveries"]] == [
+        ("another", "RecoveryLeafUnknown")
+    ]
+    campaign.world.change(ROLLOUTS, "spring", "spec", "recovery", to=right.declared)
+    campaign.recovery = right
+    await campaign.once()
+    assert [one["state"] for one in campaign.status["recoveries"]] == ["Settled"]
+
+
 @pytest.mark.parametrize("write", range(1, 6))
 async def test_a_pass_that_was_killed_is_ended_by_the_next_one(campaign: Campaign, write: int) -> None:
     campaign.world.faults.at = {write: "crash after"}

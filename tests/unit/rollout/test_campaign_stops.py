@@ -172,3 +172,101 @@ async def test_a_failure_is_fenced_though_something_else_is_wrong_with_the_campa
     await campaign.once()
     assert campaign.status["phase"] == "Failed"
     assert campaign.world.admission("edge-2")["revocationReason"] == "CampaignTargetFailed"
+
+
+def unreadable_policy(campaign: Campaign) -> None:
+    campaign.world.change(CONFIG_MAPS, "topology-policy", "data", "policy.json", to="{", namespace=SYSTEM)
+
+
+def no_policy(campaign: Campaign) -> None:
+    campaign.world.api.store.remove(CONFIG_MAPS, (SYSTEM, "topology-policy"))
+
+
+POLICIES = [another_policy, unreadable_policy, no_policy]
+
+
+@pytest.mark.parametrize("stop", POLICIES, ids=lambda stop: stop.__name__)
+async def test_without_its_policy_a_campaign_revokes_what_is_not_claimed(
+    campaign: Campaign, stop: Callable[[Campaign], None]
+) -> None:
+    await campaign.once()
+    campaign.world.acknowledge()
+    await campaign.once()
+    assert campaign.world.admission()["state"] == "Granted"
+    stop(campaign)
+    await campaign.once()
+    assert campaign.world.admission()["revocationReason"] == "AdministratorPolicyChanged"
+    assert campaign.world.ledger.reservations == ()
+    assert campaign.condition("PolicyChanged") == ("True", "ReplanRequired")
+
+
+@pytest.mark.parametrize("stop", POLICIES, ids=lambda stop: stop.__name__)
+async def test_a_fence_stays_up_when_the_policy_is_put_back(
+    campaign: Campaign, stop: Callable[[Campaign], None]
+) -> None:
+    before = campaign.world.tree(CONFIG_MAPS, "topology-policy", SYSTEM)
+    await campaign.once()
+    stop(campaign)
+    await campaign.once()
+    fenced = campaign.status
+    campaign.world.put(CONFIG_MAPS, before)
+    for _ in range(2):
+        await campaign.once()
+        assert campaign.status == fenced
+    assert campaign.status["phase"] == "Paused"
+    assert campaign.world.ledger.reservations == ()
+    campaign.ask(revision=1, cancel=True)
+    await campaign.once()
+    await campaign.once()
+    assert campaign.status["phase"] == "Cancelled"
+
+
+async def test_a_fence_stays_up_when_the_source_is_put_back(campaign: Campaign) -> None:
+    await campaign.once()
+    image = campaign.world.tree(ROLLOUTS, "spring")["spec"]["plan"]["image"]
+    elsewhere = [{**one, "url": "https://other.example.net/image.bin"} for one in image["sources"]]
+    campaign.world.change(ROLLOUTS, "spring", "spec", "plan", "image", "sources", to=elsewhere)
+    await campaign.once()
+    assert campaign.condition("SourceChanged") == ("True", "ReplanRequired")
+    assert campaign.world.admission()["revocationReason"] == "SourceIdentityChanged"
+    fenced = campaign.status
+    campaign.world.change(ROLLOUTS, "spring", "spec", "plan", "image", "sources", to=image["sources"])
+    await campaign.once()
+    assert campaign.status == fenced
+    assert campaign.condition("Ready") == ("False", "SourceIdentityChanged")
+
+
+async def test_what_a_fence_says_does_not_grow_while_a_target_cannot_be_fenced(campaign: Campaign) -> None:
+    await campaign.once()
+
+    def refuse(_number: int) -> None:
+        if campaign.world.faults.writes[-1].startswith("create"):
+            raise Forbidden("exceeded quota")
+
+    campaign.world.faults.before = refuse
+    another_policy(campaign)
+    said = set()
+    for _ in range(4):
+        await campaign.once()
+        said.add(campaign.status["message"])
+    assert len(said) == 1
+    assert "exceeded quota" in said.pop()
+    campaign.world.faults.before = lambda _number: None
+    await campaign.once()
+    assert "exceeded quota" not in campaign.status["message"]
+
+
+async def test_a_leaf_that_nobody_planned_lets_nothing_begin_beside_it(campaign: Campaign) -> None:
+    await campaign.once()
+    tree = campaign.world.leaf("edge-1")
+    metadata = {**tree["metadata"], "name": "spring-extra", "uid": "extra"}
+    campaign.world.put(LEAVES, {**tree, "metadata": metadata})
+    campaign.world.acknowledge()
+    await campaign.once()
+    assert campaign.status["phase"] == "Paused"
+    assert campaign.condition("Ready") == ("False", "ChildIdentityConflict")
+    assert "spring-extra" in campaign.status["message"]
+    assert campaign.world.admission()["state"] == "Pending"
+    campaign.world.api.store.remove(LEAVES, (metadata["namespace"], "spring-extra"))
+    await campaign.once()
+    assert campaign.status["phase"] == "Executing"

@@ -135,3 +135,27 @@ async def test_an_approval_whose_commit_is_judged_needs_no_second_look() -> None
     found = declared(fields={"/spec/approval": by("approve")})
     block = (await GitAuthority(Reader(found), withdrawn=withdrawn).of(RUNNING)).approval  # type: ignore[arg-type]
     assert not block.revoked
+
+
+@pytest.mark.parametrize("is_withdrawn", [True, False], ids=["revoked since", "not revoked"])
+async def test_an_activation_below_a_new_root_ends_when_its_person_is_revoked(is_withdrawn: bool) -> None:
+    asked: list[Any] = []
+
+    def withdrawn(_revision: Any, taken: Any) -> bool:
+        asked.append(taken)
+        return is_withdrawn and taken.person == "window-owner"
+
+    found = declared(
+        void={"/spec/activationApproval": "it stands there since the pinned root, so nobody introduced it"}
+    )
+    activation = {**TAKEN, "reason": "ActivationAuthorized", "person": "window-owner", "commit": "d0ffee" * 6}
+    running = {**RUNNING, "status": {**RUNNING["status"], "activation": activation}}
+    authority = GitAuthority(Reader(found), withdrawn=withdrawn)  # type: ignore[arg-type]
+    for _ in range(3):
+        blocks = await authority.of(running)
+    assert blocks.activation.revoked is is_withdrawn
+    assert not blocks.approval.revoked
+    assert sorted((one.commit[:6], one.person) for one in asked) == [
+        ("c0ffee", "change-approver"),
+        ("d0ffee", "window-owner"),
+    ]

@@ -19,7 +19,6 @@ from gitops_ctl.rollout.epochs import (
     Keep,
     PolicySeen,
     Publish,
-    Wait,
     decide_epoch,
     is_looser,
     next_to_rearm,
@@ -127,9 +126,9 @@ def test_what_cannot_be_compared_ends_the_admissions(seen, reason):
     assert decision.reason is reason
 
 
-def test_a_policy_that_cannot_be_read_stops_everything_and_revokes_nothing():
+def test_a_policy_that_cannot_be_read_allows_no_more_than_one_that_is_gone():
     found = decided(PolicySeen("policy-uid", None, "not JSON"))
-    assert found == Wait("the policy system/policy cannot be read: not JSON")
+    assert found == Fence(FenceReason.POLICY_UNAVAILABLE, "the policy system/policy cannot be read: not JSON")
 
 
 def test_promise_a_pending_transition_is_published_before_the_next_one_begins():

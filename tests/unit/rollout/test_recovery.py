@@ -1,10 +1,12 @@
 """Two persons speak for a device that looking cannot settle (rollouts.md, section 11.6)."""
 
 import dataclasses
+import json
 from typing import Any
 
 import pytest
 
+from gitops_ctl.api.rollout_status import RecoveryStatus
 from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.rollout.recovery import (
@@ -299,6 +301,14 @@ async def test_an_outcome_that_was_seen_by_hand_is_accepted_until_its_leaf_is_se
     assert (await carrying(world, recovery, accepted))["state"] == "Settled"
 
 
-async def test_a_leaf_in_no_target_has_no_entry(world: AdmissionWorld) -> None:
-    assert await carrying(world, said(world, leaf_uid="another")) is None
+async def test_a_leaf_in_no_target_is_held_and_nothing_is_done(world: AdmissionWorld) -> None:
+    entry = await carrying(world, said(world, leaf_uid="another"))
+    assert (entry["state"], entry["reason"]) == ("Held", "RecoveryLeafUnknown")
+    assert "deviceUID" not in entry
+    RecoveryStatus.model_validate_json(json.dumps(entry))
     assert world.faults.writes == []
+
+
+async def test_one_person_who_names_an_unknown_leaf_hears_of_the_second_person_first(world: AdmissionWorld) -> None:
+    entry = await carrying(world, said(world, leaf_uid="another", persons=("network-author",)))
+    assert entry["reason"] == "RecoveryNeedsTwoPersons"

@@ -15,9 +15,9 @@ from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.names import LEAF_FINALIZER, ROLLOUT_FINALIZER
 from gitops_ctl.fleet.node import node_of
 from gitops_ctl.kube.transport import KubeClient
-from gitops_ctl.rollout.authority import Block
+from gitops_ctl.rollout.authority import Authority, Block
 from gitops_ctl.rollout.bootstrap import BoundPolicy, bind
-from gitops_ctl.rollout.campaignpass import Authority, Passed
+from gitops_ctl.rollout.campaignpass import Passed
 from gitops_ctl.rollout.controller import RolloutController, RolloutPorts, merge_patch
 from gitops_ctl.rollout.planning import FleetSeen, PlanningPorts
 from gitops_ctl.rollout.progress import Phase, Standing, planned
@@ -169,6 +169,30 @@ async def test_nothing_is_admitted_before_its_preflight_has_passed(site: Site) -
     site.preflight()
     await site.once()
     assert site.status["targets"][0]["phase"] == "Admitted"
+
+
+async def test_an_approval_of_another_plan_ends_the_campaign_and_nobody_looks_at_it_again(site: Site) -> None:
+    await site.until("AwaitingApproval")
+    conditions = [one for one in site.status["conditions"] if one["type"] != "Ready"]
+    mismatch = {**conditions[0], "type": "Ready", "status": "False", "reason": "ApprovalHashMismatch"}
+    site.world.change(ROLLOUTS, "spring", "status", "conditions", to=[*conditions, mismatch])
+    site.world.change(ROLLOUTS, "spring", "status", "phase", to="Failed")
+    site.world.faults.writes.clear()
+    site.approve()
+    assert await site.once() is None
+    assert site.world.faults.writes == []
+    site.world.change(ROLLOUTS, "spring", "metadata", "deletionTimestamp", to="2026-11-02T12:00:00Z")
+    for _ in range(4):
+        await site.once()
+    assert site.tree is None
+
+
+async def test_what_somebody_has_to_do_something_about_is_told_as_a_warning_once(site: Site) -> None:
+    await site.until("AwaitingApproval")
+    site.world.change(CONFIG_MAPS, "topology-policy", "metadata", "uid", to="another", namespace=SYSTEM)
+    for _ in range(3):
+        await site.once()
+    assert [event for event in site.events if event[0] == "Warning"] == [("Warning", "PolicyChanged")]
 
 
 async def test_an_idle_campaign_writes_nothing(site: Site) -> None:
