@@ -149,9 +149,9 @@ class RolloutReader:
     ) -> FleetLook | None:
         if nodes is None or policy is None or policy.record is None:
             return None
-        freshness = campaign.freshness_s if campaign is not None else None
+        ages = campaign.ages(policy.record.policy) if campaign is not None else None
         now = self._client.clock.wall()
-        return FleetMemo().look(devices, nodes, policy=policy.record.policy, now=now, freshness_s=freshness)
+        return FleetMemo().look(devices, nodes, policy=policy.record.policy, now=now, ages=ages)
 
     async def _policy(self, campaign: CampaignState | None, namespace: str) -> PolicySeen | None:
         """That of the frozen plan by its name, or the one that a plan would be frozen with."""

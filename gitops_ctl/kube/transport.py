@@ -144,10 +144,13 @@ class KubeClient:
             await self._exchange.perform(Call("get", "GET", path, account=account, accept=accept, limit_bytes=limit))
         )
 
-    async def find(self, path: str, *, account: str | None = None) -> JsonObject | None:
-        """The object at `path`, or None when it is not there.  A kind that is not served is still an error."""
+    async def find(self, path: str, *, account: str | None = None, metadata_only: bool = False) -> JsonObject | None:
+        """The object at `path`, or None when it is not there.  A kind that is not served is still an error.
+
+        With `metadata_only` the server sends nothing else of it.
+        """
         try:
-            return await self.get(path, account=account)
+            return await self.get(path, account=account, accept=METADATA_ONLY.format("") if metadata_only else JSON)
         except KindNotServed:
             raise
         except NotFound:

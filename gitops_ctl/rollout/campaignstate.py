@@ -8,6 +8,7 @@ from gitops_ctl.core.jsonvalue import JsonObject, bool_at, int_at, object_at, ob
 from gitops_ctl.fleet.identity import reservation_id
 from gitops_ctl.fleet.policy import FleetPolicy
 from gitops_ctl.rollout.epochs import Epoch
+from gitops_ctl.rollout.fleetlook import Ages
 from gitops_ctl.rollout.planned import Plan, plan_of
 from gitops_ctl.rollout.snapshot import PolicySnapshot, snapshot_from
 from gitops_ctl.rollout.targets import Campaign, Target, target_from
@@ -60,6 +61,11 @@ class CampaignState:
     def freshness_s(self) -> int:
         """Seconds after which evidence is too old: the smaller of the epoch in force and the plan (15.3)."""
         return min(self.effective.policy.freshness_s, self.plan.max_age_s)
+
+    def ages(self, policy: FleetPolicy) -> Ages:
+        """How old evidence of the fleet may be: by the policy now and the epoch in force, and of the targets by the plan too."""
+        everybody_s = min(policy.health_freshness_s, self.effective.policy.freshness_s)
+        return Ages(everybody_s, self.freshness_s, frozenset(self.by_device))
 
     @cached_property
     def by_device(self) -> dict[str, Target]:

@@ -44,6 +44,21 @@ Version: TypeAlias = tuple[str, str, str, str | int]
 """UID and version of a device, UID and version of its Node: two of the same are judged the same."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """How old evidence may be, in seconds, for one campaign (15.3).
+
+    A plan may ask for younger evidence of its targets than the policy does; of any other member nobody renews it that early.
+
+    Attributes:
+        targets: UIDs of the devices that the plan names.
+    """
+
+    everybody_s: int
+    targets_s: int = 0
+    targets: frozenset[str] = frozenset()
+
+
 class Seen(NamedTuple):
     """One device by name, with the versions that it and its Node had when they were seen."""
 
@@ -95,18 +110,18 @@ class FleetMemo:
         *,
         policy: FleetPolicy,
         now: datetime,
-        freshness_s: int | None = None,
+        ages: Ages | None = None,
     ) -> FleetLook:
         """The fleet as these objects have it.
 
         Args:
             devices: of all namespaces; those outside the fleet and retired ones are passed over.
             nodes: by name.
-            freshness_s: the policy's when left out.
+            ages: the policy's when left out.
         """
         given = {NamespacedName(one.namespace, one.name): (one, nodes.get(one.node_name)) for one in devices}
         seen = [Seen(key, _versions(device, node)) for key, (device, node) in given.items()]
-        return self.over(seen, given.get, policy=policy, now=now, freshness_s=freshness_s)
+        return self.over(seen, given.get, policy=policy, now=now, ages=ages)
 
     def over(
         self,
@@ -115,11 +130,13 @@ class FleetMemo:
         *,
         policy: FleetPolicy,
         now: datetime,
-        freshness_s: int | None = None,
+        ages: Ages | None = None,
     ) -> FleetLook:
         """The fleet as it was seen; only what changed since the last look is read."""
         self._take_policy(policy)
-        oldest = now - timedelta(seconds=policy.health_freshness_s if freshness_s is None else freshness_s)
+        limits = ages or Ages(policy.health_freshness_s)
+        anybody = now - timedelta(seconds=limits.everybody_s)
+        target = now - timedelta(seconds=min(limits.everybody_s, limits.targets_s))
         before, self._known = self._known, {}
         members, problems = [], []
         for key, version in sorted(seen):
@@ -132,6 +149,7 @@ class FleetMemo:
             standing = known.standing
             if isinstance(standing, Standing):
                 seen_at, fit = standing.health_time, known.available
+                oldest = target if standing.device_uid in limits.targets else anybody
                 found = known.unavailable if fit is None or seen_at is None or seen_at < oldest else fit
                 assert found is not None
                 members.append(found)

@@ -15,7 +15,7 @@ from gitops_ctl.fleet.device import Device
 from gitops_ctl.fleet.node import NodeSeen
 from gitops_ctl.fleet.policy import FleetPolicy
 from gitops_ctl.fleet.strict import Malformed
-from gitops_ctl.rollout.fleetlook import FleetLook, FleetMemo, Seen, Version
+from gitops_ctl.rollout.fleetlook import Ages, FleetLook, FleetMemo, Seen, Version
 from gitops_ctl.rollout.planned import MOST_TARGETS, plan_of
 from gitops_ctl.rollout.planning import FleetSeen
 
@@ -61,7 +61,7 @@ class FleetBook:
         self._planned: dict[NamespacedName, tuple[Version, tuple[Device, NodeSeen | None] | None]] = {}
         self._learning: asyncio.Task[None] | None = None
 
-    def look(self, policy: FleetPolicy, freshness_s: int | None = None) -> FleetLook | None:
+    def look(self, policy: FleetPolicy, ages: Ages | None = None) -> FleetLook | None:
         """The fleet now; None until it was seen and judged."""
         if not self._inventory.usable or self._is_learning:
             return None
@@ -70,9 +70,7 @@ class FleetBook:
         if len(unknown) > AT_ONCE:
             self._learning = asyncio.create_task(self._learn(unknown, policy), name="fleet")
             return None
-        return self._memo.over(
-            seen, self._inventory.read, policy=policy, now=self._clock.wall(), freshness_s=freshness_s
-        )
+        return self._memo.over(seen, self._inventory.read, policy=policy, now=self._clock.wall(), ages=ages)
 
     async def for_planning(self, policy: FleetPolicy, rollout: JsonObject) -> FleetSeen | None:
         """The devices that a plan may select, with their Nodes, and the look; None until the fleet was seen and judged."""

@@ -15,7 +15,7 @@ from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.rollout.bootstrap import policy_record
 from gitops_ctl.rollout.campaignstate import CampaignState, campaign_state
 from gitops_ctl.rollout.epochs import PolicySeen
-from gitops_ctl.rollout.fleetlook import FleetLook
+from gitops_ctl.rollout.fleetlook import Ages, FleetLook
 from gitops_ctl.rollout.freeze import history_is_lost
 from gitops_ctl.rollout.leafplan import API_VERSION, leaf_path
 from gitops_ctl.rollout.ledger_store import LedgerAt, LedgerSize, LedgerStore, config_map_path
@@ -24,8 +24,8 @@ from gitops_ctl.rollout.sources import SourceSecret
 from gitops_ctl.rollout.targets import Target
 from gitops_ctl.rollout.validation import Facts, active_pods
 
-LookAtFleet = Callable[[FleetPolicy, int], FleetLook | None]
-"""The fleet by the informers, for a policy and a freshness limit in seconds; None until they have seen everything."""
+LookAtFleet = Callable[[FleetPolicy, Ages], FleetLook | None]
+"""The fleet by the informers, for a policy and the limits of a campaign; None until they have seen everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Ports:
         )
 
     def _fleet(self, policy: PolicySeen, begun: CampaignState) -> FleetLook | None:
-        return None if policy.record is None else self.fleet(policy.record.policy, begun.freshness_s)
+        return None if policy.record is None else self.fleet(policy.record.policy, begun.ages(policy.record.policy))
 
     async def _pods(self, target: Target) -> list[JsonObject]:
         """The Pods that are bound to the Node of a target, in all namespaces."""

@@ -32,7 +32,7 @@ from gitops_ctl.rollout.inventory import FleetBook, Inventory
 from gitops_ctl.rollout.planning import PlanningPorts
 from gitops_ctl.rollout.ports import Ports
 from gitops_ctl.rollout.proposaldesk import PROPOSAL, DeskPorts, ProposalDesk, ReadFile, rollout_of
-from gitops_ctl.rollout.sources import SourceSecret, source_secret_of
+from gitops_ctl.rollout.sources import SourceSecret, is_source_secret, source_secret_of
 from gitops_ctl.rollout.watched import SeenRollout, campaign_of_leaf, secrets_of, seen_rollout
 from gitops_ctl.trust.declared import DeclaredReader, Read
 from gitops_ctl.trust.provenance import AcceptedRevisions
@@ -211,12 +211,16 @@ class RolloutRoom:
     async def source_secrets(self, rollout: JsonObject) -> Mapping[str, SourceSecret]:
         """The Secrets that the image sources of a rollout name, read live: metadata and what they allow as an endpoint.
 
-        Every other value of them is dropped as it came, undecoded; nothing of it is kept, logged or written.
+        A plan may name any Secret of the namespace: no value is asked for before the label says that it is one of image sources.  Every
+        other value of such a one is dropped as it came, undecoded; nothing of it is kept, logged or written.
         """
         found: dict[str, SourceSecret] = {}
         namespace = NamespacedName.of(rollout).namespace
         for name in secrets_of(rollout):
-            tree = await self._client.find(f"/api/v1/namespaces/{namespace}/secrets/{name}")
+            path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
+            tree = await self._client.find(path, metadata_only=True)
+            if tree is not None and is_source_secret(tree):
+                tree = await self._client.find(path)
             if tree is not None:
                 found[name] = source_secret_of(tree)
         return found

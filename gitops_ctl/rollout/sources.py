@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from gitops_ctl.core.conditions import listed
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, int_at, object_at, text_at
+from gitops_ctl.core.jsonvalue import EMPTY, JsonObject, JsonValue, int_at, object_at, text_at
 from gitops_ctl.fleet.names import PURPOSE, PURPOSE_IMAGE_SOURCE
 from gitops_ctl.fleet.trees import texts_at
 from gitops_ctl.rollout.planned import Plan, SourceSpec
@@ -85,9 +85,18 @@ def _matches(spec: SourceSpec, labels: Mapping[str, str]) -> bool:
     return spec.selector is not None and spec.selector.matches(labels)
 
 
+def is_source_secret(tree: JsonObject) -> bool:
+    """Whether whoever keeps the Secret says that it is one of image sources."""
+    return text_at(tree, "metadata", "labels", PURPOSE) == PURPOSE_IMAGE_SOURCE
+
+
 def source_secret_of(tree: JsonObject) -> SourceSecret:
-    """Read a Secret: its metadata and the three keys; every other value is dropped as it came, undecoded."""
-    meta, data = object_at(tree, "metadata"), object_at(tree, "data")
+    """Read a Secret: its metadata and the three keys; every other value is dropped as it came, undecoded.
+
+    Of one that is not labelled as one of image sources no value is looked at.
+    """
+    meta = object_at(tree, "metadata")
+    data = object_at(tree, "data") if is_source_secret(tree) else EMPTY
     return SourceSecret(
         name=text_at(meta, "name"),
         uid=text_at(meta, "uid"),

@@ -10,7 +10,7 @@ from typing import Final
 
 from gitops_ctl.core.clock import to_rfc3339
 from gitops_ctl.core.conditions import condition_of
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at, objects_at, text_at
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, int_at, object_at, objects_at, text_at
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.evidence import Expected, Rules, network_problem
 from gitops_ctl.fleet.health import DEFAULT_OBSERVATION_AGE_S, conditions_hash, freshness_limit
@@ -31,12 +31,14 @@ class Campaign:
         device_uids: its targets; None before they are frozen: then it is about every device of its namespace.
         age_s: how old evidence of them may be, in seconds.
         secrets: what its image sources name.
+        policy_s: how old evidence of any device of the fleet may be, by the epoch of the policy that is in force for it; 0 before there is one.
     """
 
     namespace: str
     device_uids: frozenset[str] | None
     age_s: int
     secrets: frozenset[str] = frozenset()
+    policy_s: int = 0
 
     def names(self, claim: Claim) -> bool:
         """Whether the device is one of its targets, or may become one."""
@@ -56,12 +58,15 @@ def campaign_of(rollout: JsonObject) -> Campaign | None:
         device_uids=frozenset(text_at(target, "deviceUID") for target in targets) if targets else None,
         age_s=age if isinstance(age, int) and age > 0 else DEFAULT_OBSERVATION_AGE_S,
         secrets=frozenset(name for name in secrets if name),
+        policy_s=int_at(rollout, "status", "effectivePolicy", "policy", "healthFreshnessSeconds"),
     )
 
 
 def freshness_of(device: Claim, *, policy_s: int, campaigns: Iterable[Campaign]) -> int:
-    """The smallest limit in force for a device, in seconds."""
-    return min((freshness_limit(policy_s, one.age_s) for one in campaigns if one.names(device)), default=policy_s)
+    """The smallest limit in force for a device, in seconds: an epoch's holds for the whole fleet, a plan's for its targets."""
+    known = tuple(campaigns)
+    strictest_s = min([policy_s, *(one.policy_s for one in known if one.policy_s)])
+    return min((freshness_limit(strictest_s, one.age_s) for one in known if one.names(device)), default=strictest_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -253,8 +253,11 @@ class TopologyRoom:
         if old == new:
             return
         self._poke_workers(change.key.namespace)
+        limits = {one.policy_s if one is not None else 0 for one in (old, new)}
+        # Stricter than the policy now: evidence of every device has to be younger, and nobody else tells them.
+        is_strict = self.policy is not None and 0 < max(limits) < self.policy.health_freshness_s and len(limits) > 1
         for key in list(self.caches.devices.cache):
-            if key.namespace == change.key.namespace:
+            if is_strict or key.namespace == change.key.namespace:
                 self.queues["ciscodevice"].add(key)
 
     def _worker_changed(self, change: Change[JsonObject]) -> None:

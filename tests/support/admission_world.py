@@ -279,12 +279,12 @@ class AdmissionWorld:
 
         return Ports(client, self.clock, lambda: f"{next(self._ids):032x}", self._fleet, secrets)
 
-    def _fleet(self, policy: Any, freshness_s: int) -> Any:
+    def _fleet(self, policy: Any, ages: Any) -> Any:
         if self.unseen:
             return None
         devices = tuple(device_of(tree) for _, tree in self.api.store.all(DEVICES))
         nodes = {one.name: one for one in (node_of(tree) for _, tree in self.api.store.all(NODES))}
-        return self.memo.look(devices, nodes, policy=policy, now=self.clock.wall(), freshness_s=freshness_s)
+        return self.memo.look(devices, nodes, policy=policy, now=self.clock.wall(), ages=ages)
 
     def reborn(self) -> None:
         """Another process takes over: nothing is remembered, and nothing fails."""

@@ -18,7 +18,7 @@ from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.fleet import names
 from gitops_ctl.fleet.policy import FleetPolicy
 from gitops_ctl.kube.controller import Pace
-from gitops_ctl.kube.exchange import Call
+from gitops_ctl.kube.exchange import JSON, Call
 from gitops_ctl.kube.transport import WRITE_VERBS, KubeClient
 from gitops_ctl.rollout.bootstrap import bind
 from gitops_ctl.topology.options import Options
@@ -65,6 +65,8 @@ class DeviceWorld:
         self.api.restore(_prepared())
         self.told: list[tuple[str, str, str, str]] = []
         self.writes: list[Call] = []
+        self.sent_secrets: list[str] = []
+        """Paths of Secrets whose values the server sent to the manager."""
         self.fault: Callable[[Call, Side], None] = lambda _call, _side: None
         self.unreadable = ""
         self.prove: Prove = proven
@@ -127,6 +129,8 @@ class DeviceWorld:
         if call.verb not in WRITE_VERBS:
             if self.unreadable and call.path.endswith(self.unreadable):
                 raise Unavailable("away")
+            if "/secrets/" in call.path and call.accept == JSON:
+                self.sent_secrets.append(call.path)
             return
         if side == "after":
             self.writes.append(call)

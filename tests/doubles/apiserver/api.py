@@ -21,7 +21,7 @@ from tests.doubles.apiserver.calls import Call, presented
 from tests.doubles.apiserver.cel import Rules
 from tests.doubles.apiserver.deletion import Deletion
 from tests.doubles.apiserver.listing import listed
-from tests.doubles.apiserver.partial import metadata_list, wants_metadata
+from tests.doubles.apiserver.partial import metadata_list, metadata_of, wants_metadata
 from tests.doubles.apiserver.request import Answer, Request, Target, target_of
 from tests.doubles.apiserver.resources import Catalogue, Resource
 from tests.doubles.apiserver.selectors import selected
@@ -264,7 +264,8 @@ class ApiServer:
             tree = self.store.get(call.resource.collection, (call.target.namespace, call.target.name))
             if tree is None:
                 raise not_found(call.subject)
-            return Answer(200, presented(call.resource, tree))
+            shown = presented(call.resource, tree)
+            return Answer(200, metadata_of(shown) if wants_metadata(call.request.headers) else shown)
         if method == "DELETE" and not call.target.subresource:
             return self._answer(call, *self.deletion.delete(call))
         if method == "PUT":

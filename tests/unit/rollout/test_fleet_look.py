@@ -5,7 +5,7 @@ import pytest
 from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.node import node_of
 from gitops_ctl.rollout import fleetlook
-from gitops_ctl.rollout.fleetlook import FleetMemo
+from gitops_ctl.rollout.fleetlook import Ages, FleetMemo
 from tests.support.rollout_planning import NOW, SITE, changed, device, fleet, node, observed, policy_record
 
 RISK = [
@@ -54,8 +54,20 @@ def test_age_is_looked_at_each_time_and_the_rest_is_not_judged_again(monkeypatch
     memo, trees = FleetMemo(), fleet(3)
     trees[1] = changed(trees[1], "status", "healthObservation", to=observed(trees[1]["status"]["conditions"], age=200))
     assert [one.unavailable for one in seen(trees, memo=memo).members] == [False, False, False]
-    assert [one.unavailable for one in seen(trees, memo=memo, freshness_s=100).members] == [False, True, False]
+    assert [one.unavailable for one in seen(trees, memo=memo, ages=Ages(100)).members] == [False, True, False]
     assert judged == ["edge-1", "edge-2", "edge-3"]
+
+
+def test_the_strict_plan_of_a_campaign_makes_no_other_member_unavailable():
+    trees = fleet(3)
+    for place in (0, 1):
+        health = observed(trees[place]["status"]["conditions"], age=200)
+        trees[place] = changed(trees[place], "status", "healthObservation", to=health)
+    ages = Ages(300, 100, frozenset({"edge-1-uid"}))
+    assert [one.unavailable for one in seen(trees, ages=ages).members] == [True, False, False]
+    # A plan that asks for less than the policy loosens nothing.
+    loose = Ages(100, 3600, frozenset({"edge-1-uid"}))
+    assert [one.unavailable for one in seen(trees, ages=loose).members] == [True, True, False]
 
 
 @pytest.mark.parametrize("what", ["device", "node", "policy"])

@@ -200,6 +200,12 @@ def test_promise_09_of_a_source_secret_only_what_it_allows_is_taken() -> None:
         assert found["images"].allowed_host == "images.example.net"
         await world.admin.patch_merge(f"{SECRETS}/images", {"data": {"password": "%not base64%"}})
         assert (await world.rollouts.source_secrets(await world.rollout()))["images"].uid == uid
+        # The same Secret without its label: a plan that names it shows the manager nothing of it.
+        await world.admin.patch_merge(f"{SECRETS}/images", {"metadata": {"labels": {"cisco.vk/purpose": None}}})
+        world.sent_secrets.clear()
+        plain = (await world.rollouts.source_secrets(await world.rollout()))["images"]
+        assert (plain.uid, plain.allowed_scheme, plain.allowed_host, plain.allowed_port) == (uid, "", "", "")
+        assert world.sent_secrets == []
 
     in_rollout_world(story)
 

@@ -345,12 +345,24 @@ def test_the_limit_in_force_is_the_smallest_of_policy_and_campaigns_that_name_th
     assert freshness_of(Claim.of(device()), policy_s=40, campaigns=[named]) == 40
 
 
+def test_a_stricter_epoch_of_a_campaign_elsewhere_holds_for_the_whole_fleet() -> None:
+    strict = Campaign("branch", frozenset({"device-uid-9"}), 300, policy_s=120)
+    loose = Campaign("branch", frozenset({"device-uid-9"}), 30, policy_s=3600)
+    assert freshness_of(Claim.of(device()), policy_s=3600, campaigns=[strict, loose]) == 120
+    named = Campaign("campus", frozenset({"device-uid-1"}), 60, policy_s=3600)
+    assert freshness_of(Claim.of(device()), policy_s=3600, campaigns=[strict, named]) == 60
+
+
 def test_a_campaign_asks_until_it_has_ended() -> None:
     plan = {"health": {"maxObservationAgeSeconds": 60}, "image": {"sources": [{"urlSecretRef": {"name": "sftp"}}, {}]}}
     tree: Any = {"metadata": {"namespace": "campus"}, "spec": {"plan": plan}, "status": {"phase": "Executing"}}
     assert campaign_of(tree) == Campaign("campus", None, 60, frozenset({"sftp"}))
     tree["status"]["frozenPlan"] = {"targets": [{"deviceUID": "device-uid-1"}]}
     assert campaign_of(tree) == Campaign("campus", frozenset({"device-uid-1"}), 60, frozenset({"sftp"}))
+    tree["status"]["effectivePolicy"] = {"epoch": 2, "policy": {"healthFreshnessSeconds": 90}}
+    found = campaign_of(tree)
+    assert found is not None
+    assert found.policy_s == 90
     tree["status"]["phase"] = "Succeeded"
     assert campaign_of(tree) is None
 
