@@ -28,6 +28,7 @@ from gitops_ctl.rollout.leafplan import leaf_path
 from gitops_ctl.rollout.ledger_store import FIELD_MANAGER
 from gitops_ctl.rollout.ports import rollout_path
 from gitops_ctl.rollout.proposals import PURPOSES, Place, Seen, approval_due, proposal_name, wanted_proposals
+from gitops_ctl.rollout.targets import Target
 from gitops_ctl.trust.declared import Declared
 from gitops_ctl.trust.provenance import AcceptedRevision
 
@@ -107,13 +108,21 @@ class ProposalDesk:
             )
             leaves = tuple(map(leaf_of, listed.items))
         now = self._ports.client.clock.wall()
-        return Seen(campaign, self._preflights(campaign), leaves, now, self._ports.preflight_s)
+        allowed = {
+            target.device_name: report.image_source_allow
+            for target in campaign.targets
+            if (device := self._device(campaign, target)) is not None and (report := device.worker_report) is not None
+        }
+        return Seen(campaign, self._preflights(campaign), leaves, now, self._ports.preflight_s, allowed)
+
+    def _device(self, campaign: CampaignState, target: Target) -> Device | None:
+        return self._ports.device(NamespacedName(campaign.namespace, target.device_name))
 
     def _preflights(self, campaign: CampaignState) -> Mapping[str, Preflight]:
         """What the workers found out for this plan, by name of the device."""
         found: dict[str, Preflight] = {}
         for target in campaign.targets:
-            device = self._ports.device(NamespacedName(campaign.namespace, target.device_name))
+            device = self._device(campaign, target)
             preflight = device.preflight_of(campaign.uid) if device is not None else None
             if preflight is not None and preflight.plan_hash == campaign.plan_hash:
                 found[target.device_name] = preflight

@@ -5,7 +5,7 @@ are left out.  One is wanted until its block stands in Git, or means nothing any
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -58,6 +58,7 @@ class Seen:
         preflights: of this plan, by name of the device.
         leaves: of the campaign; needed of a campaign that only prepares.
         preflight_s: after so long a plan is put before its approvers without the preflights that are missing.
+        allowed: networks that image servers may be in although they are not public, by name of the device.
     """
 
     campaign: CampaignState
@@ -65,6 +66,7 @@ class Seen:
     leaves: Sequence[Leaf]
     now: datetime
     preflight_s: float
+    allowed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def proposal_name(campaign: CampaignState, purpose: str, place: Place) -> str:
@@ -115,7 +117,8 @@ def _blocks(seen: Seen, place: Place) -> Iterator[tuple[str, str, JsonObject, st
     if campaign.deleting:
         return
     if _wants_approval(seen, place):
-        yield APPROVAL, "approval", {"planHash": campaign.plan_hash}, approval_text(campaign, seen.preflights)
+        text = approval_text(campaign, seen.preflights, seen.allowed)
+        yield APPROVAL, "approval", {"planHash": campaign.plan_hash}, text
     yield from _prepared(seen, place)
     live, declared = control_of(object_at(campaign.tree, "spec")), control_of(place.spec)
     if live.revision > declared.revision and not live.is_neutral:

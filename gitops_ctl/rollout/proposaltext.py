@@ -3,14 +3,14 @@
 Pure.  The text says the same while nothing that it tells has changed, and it holds no secret: of an address only scheme, host and path.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 from gitops_ctl.core.conditions import listed
-from gitops_ctl.core.jsonvalue import bool_at
 from gitops_ctl.fleet.device import Preflight
 from gitops_ctl.rollout.campaignstate import CampaignState, Control
+from gitops_ctl.rollout.proposalplan import plan_lines
 from gitops_ctl.rollout.targets import Target
 from gitops_ctl.rollout.warnings import campaign_warnings
 
@@ -18,11 +18,14 @@ _NO_CHECK: Final = "not done yet"
 _BAD: Final = frozenset({"Fail", "Unknown"})
 
 
-def approval_text(campaign: CampaignState, preflights: Mapping[str, Preflight]) -> str:
+def approval_text(
+    campaign: CampaignState, preflights: Mapping[str, Preflight], allowed: Mapping[str, Sequence[str]]
+) -> str:
     """The plan as it is put before its approvers.
 
     Args:
         preflights: of this plan, by name of the device.
+        allowed: networks that the worker of a device takes images from although they are not public, by name of the device.
     """
     name = f"{campaign.namespace}/{campaign.name}"
     lines = [
@@ -31,7 +34,7 @@ def approval_text(campaign: CampaignState, preflights: Mapping[str, Preflight]) 
         f"Plan hash: {campaign.plan_hash}",
         f"Image: sha256 {campaign.plan.sha256}, family {campaign.plan.image_family}, strategy {campaign.plan.strategy}",
         f"Policy: {campaign.frozen.namespace}/{campaign.frozen.name}, epoch {campaign.effective.number}",
-        *_budgets(campaign),
+        *plan_lines(campaign, allowed),
         *(f"Warning: {warning}" for warning in campaign_warnings(campaign, preflights)),
         "Targets in the order in which they begin: wave, device, running version -> target, source, preflight",
         *(_target_line(campaign, target, preflights.get(target.device_name)) for target in ordered(campaign.targets)),
@@ -90,29 +93,6 @@ def control_text(campaign: CampaignState, control: Control) -> str:
 def ordered(targets: Sequence[Target]) -> Sequence[Target]:
     """The targets in the order in which they may begin."""
     return sorted(targets, key=lambda target: (target.wave, target.device_name))
-
-
-def _budgets(campaign: CampaignState) -> Iterator[str]:
-    plan, policy = campaign.plan, campaign.effective.policy
-    transfers = min(plan.transfers, policy.transfers)
-    unavailable = min(plan.unavailable, policy.unavailable)
-    yield f"Budgets: at most {transfers} transfers and {unavailable} devices unavailable at a time, in all campaigns of the fleet together"
-    for domain in plan.domains:
-        parts = [
-            f"{number} {word}"
-            for number, word in ((domain.transfers, "transfers"), (domain.unavailable, "unavailable"))
-            if number
-        ]
-        yield f"Budget in each {domain.key}: {listed(parts)}"
-    pauses = "it stops after the canaries until it is resumed" if _pauses(campaign) else "it goes on after the canaries"
-    yield (
-        f"Health is watched for {plan.effective_canary_soak_s} s after a canary and {plan.effective_wave_soak_s} s after any "
-        f"other device; {pauses}"
-    )
-
-
-def _pauses(campaign: CampaignState) -> bool:
-    return bool_at(campaign.plan.tree, "pauseAfterCanary", default=True)
 
 
 def _target_line(campaign: CampaignState, target: Target, preflight: Preflight | None) -> str:

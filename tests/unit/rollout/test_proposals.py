@@ -19,7 +19,7 @@ from gitops_ctl.rollout.freeze import Frozen, freeze
 from gitops_ctl.rollout.proposaldesk import document_number
 from gitops_ctl.rollout.proposals import Place, Seen, approval_due, wanted_proposals
 from gitops_ctl.rollout.proposaltext import told
-from tests.support.rollout_planning import NOW, ago, given, rollout
+from tests.support.rollout_planning import CACHE, NOW, ago, given, rollout
 from tests.support.rollout_prepared import a_receipt
 
 SPEC: JsonObject = {"plan": {"targetVersion": "17.18.03"}}
@@ -98,8 +98,65 @@ def test_the_text_shows_each_target_with_its_preflight_and_the_way_by_hand() -> 
     ]
     assert targets[2].endswith("preflight Failed (Spool: full)")
     assert any(of.plan_hash in line and "By hand" in line for line in lines)
-    assert any(line.startswith("Budgets: at most 2 transfers and 2 devices unavailable") for line in lines)
+    assert any(line.startswith("Budgets of this campaign: at most 2 transfers and 2 devices") for line in lines)
     assert any("epoch 1" in line for line in lines)
+
+
+def text_of(of: CampaignState, **more: Any) -> str:
+    return str(wanted(replace(seen(of, every(of)), **more))["rollout-approval"].reason)
+
+
+def test_a_budget_of_the_campaign_is_told_apart_from_that_of_the_fleet() -> None:
+    domains = [{"topologyKey": CACHE, "maxConcurrentTransfers": 1}]
+    text = text_of(campaign(budgets={"maxConcurrentTransfers": 1, "maxUnavailable": 1, "domains": domains}))
+    assert "Budgets of this campaign: at most 1 transfer and 1 device unavailable at a time" in text
+    assert "Budgets of all campaigns of the fleet together: at most 4 transfers and 4 devices unavailable" in text
+    assert f"Budget of this campaign in each {CACHE}: 1 transfer\n" in text
+    assert f"Budget of all campaigns in each {CACHE}: 2 transfers\n" in text
+
+
+def test_the_window_and_the_rollback_are_told_also_when_there_is_none() -> None:
+    text = text_of(campaign())
+    assert "Maintenance window: none; the first device is changed right after the approval" in text
+    assert "Rollback: a device that comes up with another version is brought back" in text
+    window = {"notBefore": "2026-12-01T22:00:00Z", "notAfter": "2026-12-02T02:00:00Z"}
+    text = text_of(campaign(maintenanceWindow=window, rollbackOnFailure=False))
+    assert "Maintenance window: from 2026-12-01T22:00:00Z until 2026-12-02T02:00:00Z; no device" in text
+    assert "Rollback: off;" in text
+
+
+def test_the_network_gate_is_told_with_what_it_asks_for() -> None:
+    assert "Network gate: off" in text_of(campaign())
+    gate = {
+        "enabled": True,
+        "requiredInterfaces": ["Te1/1/1"],
+        "requireInterfacesUp": True,
+        "minimumHeadroomPercent": 20,
+    }
+    of = replace(campaign(), plan=replace(campaign().plan, network=gate))
+    assert (
+        "Network gate, before and after each device: complete evidence, interfaces Te1/1/1, these interfaces up, 20 % headroom"
+        in text_of(of)
+    )
+
+
+def test_risk_groups_are_told_with_their_devices() -> None:
+    of = campaign()
+    first, *others = of.targets
+    grouped = replace(
+        of, targets=(replace(first, risk_groups=("core",)), *(replace(one, risk_groups=()) for one in others))
+    )
+    lines = [line for line in text_of(grouped).splitlines() if line.startswith("Risk group")]
+    assert lines == ["Risk group core: edge-1"]
+
+
+def test_networks_that_are_accepted_although_they_are_not_public_are_told_with_the_devices() -> None:
+    of = campaign()
+    assert "not public" not in text_of(of)
+    text = text_of(of, allowed={"edge-1": ("10.0.0.0/8",), "edge-2": ("10.0.0.0/8",), "edge-3": ()})
+    [line] = [one for one in text.splitlines() if "not public" in one]
+    assert "10.0.0.0/8" in line
+    assert line.endswith("edge-1, edge-2")
 
 
 def test_of_an_address_neither_a_query_nor_a_user_is_shown() -> None:
