@@ -226,7 +226,7 @@ class ErrorCode(enum.Enum):
         2132,
         "admission-unproven",
         "AdmissionUnproven",
-        "install the admission policies of this release, with managedTopology and admission enabled; it is tried again by itself",
+        "install the policies and roles of this release, with managedTopology and admission enabled; it is tried again by itself",
     )
 
     # 214x: the reservation ledger

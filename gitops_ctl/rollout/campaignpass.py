@@ -316,7 +316,7 @@ class CampaignPass:
 
     async def _admit_one(self, found: dict[str, Stepped], resume: tuple[str, str] | None) -> Passed:
         """Walk the targets in name order and admit the first that passes, unless something soaks or is blocked (S3)."""
-        admitted, ends = False, ""
+        admitted, ends, why = False, "", ""
         stopping = next((one.standing for one in found.values() if one.standing.phase in _STOPS), None)
         if stopping is None:
             for target in self._open_targets(found):
@@ -329,7 +329,7 @@ class CampaignPass:
                 if answer.reason in {Reason.SOURCE_CHANGED, Reason.CHILD_CONFLICT}:
                     return await self._stopped(answer, found)
                 if not answer.blocks_target:
-                    ends = answer.message
+                    ends, why = answer.message, str(answer.reason)
                     break
                 blocked = self._plain(target, TargetPhase.BLOCKED, answer.target_reason, answer.message)
                 found[target.device_uid] = Stepped(blocked)
@@ -337,7 +337,7 @@ class CampaignPass:
         soaks = any(one.standing.phase is TargetPhase.SOAKING for one in found.values())
         phase = Phase.SOAKING if soaks and not runs and not admitted else Phase.EXECUTING
         waits = f"waits for {stopping.device_name}: {stopping.reason}" if stopping is not None else ends
-        targets = self._with(found, waits=waits)
+        targets = self._with(found, waits=waits, reason=why)
         return self._passed(Standing(phase, targets, waits, approved=True, canary_resume=resume), list(found.values()))
 
     def _open_targets(self, found: Mapping[str, Stepped]) -> Sequence[Target]:
@@ -403,12 +403,12 @@ class CampaignPass:
         """The targets as they stood before, but for those that this pass looked at."""
         return [found[one.device_uid].standing if one.device_uid in found else one for one in self._targets()]
 
-    def _with(self, found: Mapping[str, Stepped], *, waits: str = "") -> list[TargetStanding]:
+    def _with(self, found: Mapping[str, Stepped], *, waits: str = "", reason: str = "") -> list[TargetStanding]:
         """The targets of this pass; those that nobody looked at wait."""
         return [
             found[target.device_uid].standing
             if target.device_uid in found
-            else self._plain(target, TargetPhase.WAITING, message=waits)
+            else self._plain(target, TargetPhase.WAITING, reason, waits)
             for target in self._campaign.targets
         ]
 

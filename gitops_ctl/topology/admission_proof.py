@@ -1,8 +1,8 @@
 """Proof that the admission policies are in force, before anything is admitted or a worker is made (rollouts.md, section 18.3).
 
 A version says nothing, and neither does a policy that is stored: so the manager sends writes that a policy has to refuse even to the manager,
-as dry runs, and takes for a proof only the words of the rule.  Each policy and its binding also have to be those of this release.  Without the
-policies a worker, or anybody with a right on a Node, could write what decides about devices.
+as dry runs, and takes for a proof only the words of the rule.  Each policy and its binding also have to be those of this release, and so do the
+cluster roles that the workers get.  Without the policies a worker, or anybody with a right on a Node, could write what decides about devices.
 """
 
 import asyncio
@@ -19,6 +19,8 @@ from gitops_ctl.documents.loader import load
 from gitops_ctl.fleet import names
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.topology.merge import covers
+from gitops_ctl.topology.worker_rights import WORKER_RIGHTS, role_problem
+from gitops_ctl.topology.workers_plan import ROLE_PREFIX
 
 _GROUP: Final = "/apis/admissionregistration.k8s.io/v1"
 _POLICY: Final = "ValidatingAdmissionPolicy"
@@ -94,7 +96,7 @@ async def prove_policies(client: KubeClient, namespace: str) -> None:
         namespace: of the manager, where the parameter of the policies is.
 
     Raises:
-        BlockedError: a policy is not in force, or is not that of this release; nothing may be admitted.
+        BlockedError: a policy is not in force, or it or a role is not that of this release; nothing may be admitted.
         TransientError: nobody knows yet.
     """
     await prove_refusals(client, probes(namespace))
@@ -105,6 +107,10 @@ async def prove_policies(client: KubeClient, namespace: str) -> None:
             continue  # no namespace is named for workers, so none is made
         if why := policy_problem(policy, wanted) or binding_problem(binding, wanted, namespace=namespace):
             raise _unproven(name, why)
+    for name in WORKER_RIGHTS:
+        role = await client.find(f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{ROLE_PREFIX}{name}")
+        if why := role_problem(role, name):
+            raise _unproven(f"{ROLE_PREFIX}{name}", why, kind="ClusterRole")
 
 
 async def prove_refusals(client: KubeClient, found: Iterable[Probe]) -> None:
@@ -174,5 +180,5 @@ def shipped_policies() -> Mapping[str, JsonObject]:
     return {one.id.name: one.tree for one in documents}
 
 
-def _unproven(policy: str, why: str) -> BlockedError:
-    return BlockedError(why, code=ErrorCode.ADMISSION_UNPROVEN, subject=f"{_POLICY}/{policy}")
+def _unproven(name: str, why: str, *, kind: str = _POLICY) -> BlockedError:
+    return BlockedError(why, code=ErrorCode.ADMISSION_UNPROVEN, subject=f"{kind}/{name}")

@@ -102,8 +102,8 @@ def test_the_rights_are_those_that_the_room_uses_and_no_others() -> None:
     uses |= {("", "ops.cisco.vk", "iosxesoftwareupgrades", "get"), (NAMESPACE, "", "secrets", "get")}
     # Made by the node plane before, a heartbeat Lease is bound to its device.
     uses |= {("kube-node-lease", "coordination.k8s.io", "leases", "patch")}
-    # The room on the double has no policies to compare; tests/unit/topology/test_admission_proof.py does.
-    uses |= {
+    # The room on the double has no policies and roles to compare; tests/unit/topology/test_admission_proof.py does.
+    uses |= {("", "rbac.authorization.k8s.io", "clusterroles", "get")} | {
         ("", "admissionregistration.k8s.io", f"validatingadmission{kind}", "get")
         for kind in ("policies", "policybindings")
     }
@@ -115,7 +115,7 @@ def test_the_rights_are_those_that_the_room_uses_and_no_others() -> None:
 def test_the_worker_roles_that_may_be_bound_are_named_one_by_one() -> None:
     [role] = ours(chart_objects(ON), "ClusterRole")
     [rule] = [rule for rule in role["rules"] if "bind" in rule["verbs"]]
-    assert rule["verbs"] == ["bind"]
+    assert rule["verbs"] == ["bind", "get"]
     assert len(rule["resourceNames"]) == 8
     assert all(name.startswith(ROLE_PREFIX) for name in rule["resourceNames"])
 

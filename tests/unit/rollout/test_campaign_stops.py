@@ -270,3 +270,13 @@ async def test_a_leaf_that_nobody_planned_lets_nothing_begin_beside_it(campaign:
     campaign.world.api.store.remove(LEAVES, (metadata["namespace"], "spring-extra"))
     await campaign.once()
     assert campaign.status["phase"] == "Executing"
+
+
+async def test_a_badly_formed_device_is_named_on_every_target_that_waits_for_it(campaign: Campaign) -> None:
+    campaign.world.add_device("edge-9")
+    campaign.world.change(DEVICES, "edge-9", "status", "nodeIdentity", to=None)
+    await campaign.once()
+    assert campaign.phases()["edge-1"] == "WaitingForAdmission"
+    for target in campaign.status["targets"]:
+        assert target["reason"] == "FleetInvalid"
+        assert "edge-9" in target["message"]

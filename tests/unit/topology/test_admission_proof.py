@@ -20,6 +20,7 @@ from gitops_ctl.topology.admission_proof import (
     prove_refusals,
     shipped_policies,
 )
+from gitops_ctl.topology.worker_rights import role_problem
 from tests.support.admission_proof import proven
 from tests.support.device_world import NODES, DeviceWorld, in_device_world
 from tools.render_install import chart_objects
@@ -91,6 +92,33 @@ def test_a_binding_that_does_not_deny_everywhere_is_no_proof(change: dict[str, A
     live = {**binding, "spec": {**binding["spec"], **change}}
     assert says in binding_problem(live, WANTED, namespace="gitops-ctl-system")
     assert binding_problem(None, WANTED, namespace="gitops-ctl-system") == "nothing binds it"
+
+
+NODE_ROLE: Any = {
+    "rules": [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["nodes/status"], "verbs": ["patch"]},
+    ]
+}
+MORE: Any = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"]}
+
+
+@pytest.mark.parametrize(
+    ("live", "says"),
+    [
+        (None, "not there"),
+        ({**NODE_ROLE, "aggregationRule": {"clusterRoleSelectors": []}}, "put together"),
+        ({"rules": [*NODE_ROLE["rules"], MORE]}, "also gives get secrets, list secrets"),
+        ({"rules": NODE_ROLE["rules"][:1]}, "does not give patch nodes/status"),
+        (changed(NODE_ROLE, "rules", 0, "verbs", to=["*"]), "also gives * nodes"),
+        (changed(NODE_ROLE, "rules", 0, "apiGroups", to=["*"]), "also gives get nodes"),
+        ({"rules": [*NODE_ROLE["rules"], {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]}, "not those of"),
+    ],
+    ids=["absent", "aggregated", "more", "less", "any-verb", "any-group", "urls"],
+)
+def test_a_role_of_a_worker_that_is_not_that_of_the_release_is_no_proof(live: Any, says: str) -> None:
+    assert role_problem(NODE_ROLE, "app-hosting-read-write") == ""
+    assert says in role_problem(live, "app-hosting-read-write")
 
 
 class Answering(KubeClient):
