@@ -12,6 +12,9 @@ from gitops_ctl.cli.rollouttargetwhy import SOON, target_unmet
 from gitops_ctl.core.conditions import condition_of, listed
 from gitops_ctl.core.jsonvalue import JsonObject, bool_at, int_at, object_at, text_at
 from gitops_ctl.core.moment import to_rfc3339
+from gitops_ctl.rollout.activation import INVALID
+from gitops_ctl.rollout.approval import REVOKED
+from gitops_ctl.rollout.authority import NOT_FROM_GIT
 from gitops_ctl.rollout.campaignstate import CampaignState, campaign_state
 from gitops_ctl.rollout.control import acknowledged, in_force
 from gitops_ctl.rollout.epochs import Begin, Fence, Publish, decide_epoch
@@ -146,6 +149,12 @@ def _transition(seen: Seen, campaign: CampaignState, number: int) -> Unmet:
     )
 
 
+_TOLD = frozenset(
+    {"ChildIdentityConflict", "RevisionRefused", "ActivationChildIdentityConflict", INVALID, REVOKED, NOT_FROM_GIT}
+)
+"""Reasons of the condition Ready whose message says what is wrong."""
+
+
 def _stopped(seen: Seen) -> Iterator[Unmet]:
     """What the manager found about the campaign as a whole and what nothing here can look up."""
     status = object_at(seen.rollout, "status")
@@ -153,7 +162,7 @@ def _stopped(seen: Seen) -> Iterator[Unmet]:
     if fence is not None:
         yield Unmet(fence.reason, fence.message or "what was approved is not what is there any more", _NEW)
     ready = text_at(condition_of(status, "Ready") or {}, "reason")
-    if ready in ("ChildIdentityConflict", "RevisionRefused", "ActivationChildIdentityConflict"):
+    if ready in _TOLD:
         yield Unmet(ready, text_at(status, "message"))
 
 
