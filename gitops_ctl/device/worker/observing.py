@@ -194,8 +194,8 @@ def _on_target(leaf: Leaf, look: Look, *, over: bool, may_commit: bool) -> Judge
 def _on_previous(leaf: Leaf, look: Look, *, over: bool, is_still: bool) -> Judgement:
     """Still, or again, the version from before.
 
-    Only a switch that left it, or did not in time, went back; and only one that has shown the same for a while will not act any more.
-    Its message alone may be about an earlier try.
+    Only a switch that left it, did not in time, or says why went back; and only one that has shown the same for a while will not act any
+    more: its message may be about an earlier try, and a short reboot may be seen by nobody.
     """
     assert look.verified is not None
     failed, previous = look.verified.fail_message, look.running
@@ -204,7 +204,7 @@ def _on_previous(leaf: Leaf, look: Look, *, over: bool, is_still: bool) -> Judge
         return End("StagedForNextBoot", "", f"{leaf.target_version} boots next, {previous} runs", settled=True)
     if look.unrest:
         return _unclear("ActivationOutcomeUnknown", look.unrest) if over else Wait(look.unrest)
-    if is_still and (was_away(leaf) or over):
+    if is_still and (failed or was_away(leaf) or over):
         what = failed or ("it went back by itself" if was_away(leaf) else "it did not leave it in time")
         return End("RolledBack", "RolledBack", f"the device runs {previous}: {what}", settled=True)
     return Wait(f"the device still runs {previous}")

@@ -70,6 +70,17 @@ async def test_a_message_about_an_earlier_try_does_not_end_an_activation(build):
     assert (world.status["phase"], world.status["runningVersion"]) == ("Succeeded", NEW)
 
 
+async def test_a_reboot_that_nobody_saw_ends_by_the_message_of_the_switch_once_it_stood_still(build):
+    world = build(rebootS=0.0, failing=[NEW])
+    await world.grant()
+    await world.run(hours=0.1)
+    assert world.status["phase"] not in {"Failed", "RolledBack"}
+    await world.run(hours=0.2)
+    assert (world.status["phase"], world.status["runningVersion"]) == ("RolledBack", OLD)
+    assert world.condition("DeviceReachable") is None
+    assert world.mutations() == ["Install", "Activate"]
+
+
 async def test_a_message_of_the_standby_about_an_earlier_try_does_not_end_its_activation(build):
     world = build(effectAfterS=SLOW_S, layout="individual")
     await world.grant()
