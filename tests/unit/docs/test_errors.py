@@ -49,7 +49,7 @@ OURS = {
         "MachineAnswerUnusable",
     ),
     *("MachineConfigRefused", "MachineConfigUnreadable", "MachineReplyLost", "TalosconfigInvalid", "ProxyImageUnknown"),
-    *("CredentialNotMounted", "ReferenceManagerActive", "ObjectOccupied"),
+    *("CredentialNotMounted", "ReferenceManagerActive", "ObjectOccupied", "AdmissionUnproven"),
     *("WorkloadPolicyUnsupported", "SourceKindUnsupported", "DeviceLocked", "ControlRevisionStale"),
     *("ApprovalHashMismatch", "WrongRolloutState"),
     *("GnoiUnavailable", "NotProvisioned", "GnoiMaterialInvalid"),
