@@ -39,7 +39,7 @@ AUTHOR = "network-author"
 MANAGER_AGENT = f"gitops-ctl/{gitops_ctl.__version__} (manager)"
 WEBHOOK_SECRET = "only-for-the-benchmark"
 _LOGIN = Login("controller", "only-for-the-benchmark")
-_OPTIONS = Options(audit=True, durable=False, controllers=False, service_range="10.96.0.0/16")
+_OPTIONS = Options(audit=True, durable=False, controllers=False, service_range="10.96.0.0/16", start_timeout_s=600.0)
 _RBAC = "rbac.authorization.k8s.io"
 
 
