@@ -24,6 +24,7 @@ async def test_without_a_rate_nothing_waits() -> None:
     assert clock.slept == []
 
 
+@pytest.mark.property
 @given(st.lists(st.integers(1, 300_000), min_size=1, max_size=30), st.integers(1, 10**7))
 def test_no_byte_leaves_before_its_moment_and_none_is_late(sizes: list[int], rate: int) -> None:
     async def run() -> None:

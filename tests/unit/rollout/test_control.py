@@ -102,6 +102,7 @@ controls = st.builds(Control, st.integers(0, 3), st.booleans(), st.booleans())
 
 
 @settings(max_examples=300, deadline=None)
+@pytest.mark.property
 @given(controls, controls)
 def test_without_git_nothing_is_ever_loosened(live, before):
     found = judge_control(rollout(live, before), Block()).control

@@ -92,6 +92,7 @@ names = st.lists(st.integers(0, 40), unique=True, min_size=1, max_size=20)
 
 
 @settings(max_examples=50, deadline=None)
+@pytest.mark.property
 @given(names, st.data())
 def test_a_selection_without_problems_covers_every_cohort_and_keeps_its_caps(numbers, data):
     cohorts = data.draw(st.lists(st.sampled_from("abc"), min_size=len(numbers), max_size=len(numbers)))

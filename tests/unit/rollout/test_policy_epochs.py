@@ -181,6 +181,7 @@ def snapshots():
 
 
 @settings(max_examples=200, deadline=None)
+@pytest.mark.property
 @given(snapshots(), snapshots(), snapshots())
 def test_the_strictest_is_looser_than_none_and_does_not_depend_on_the_order(first, second, third):
     found = strictest(first, (second, third))
@@ -195,6 +196,7 @@ def test_the_strictest_is_looser_than_none_and_does_not_depend_on_the_order(firs
 
 
 @settings(max_examples=100, deadline=None)
+@pytest.mark.property
 @given(st.lists(st.tuples(numbers, numbers, st.integers(30, 35)), min_size=1, max_size=6))
 def test_epochs_only_tighten_whatever_is_written(writes):
     effective = FIRST
