@@ -62,12 +62,18 @@ class ExecutorWorld(LeafWorld):
     def acknowledge_session(self):
         """The manager guards the Node."""
         lease = self.tree(LEASES, LEASE)
-        asked = lease["metadata"]["annotations"]
+        asked = {name: lease["metadata"]["annotations"][names.MAINTENANCE + name] for name in names.MAINTENANCE_MEMBERS}
+        admission = self.status["managerAdmission"]
         session = {
             "phase": "Acknowledged",
-            "sessionToken": asked[f"{names.MAINTENANCE}session-token"],
-            "lease": {"namespace": NAMESPACE, "name": LEASE, "uid": "lease-uid", "holder": self.holder},
-            "operation": {"namespace": NAMESPACE, "name": "leaf", "uid": self.leaf()["metadata"]["uid"]},
+            "protocolVersion": asked["request-version"],
+            "purpose": asked["purpose"],
+            "sessionToken": asked["session-token"],
+            "lease": {**{one: lease["metadata"][one] for one in ("namespace", "name", "uid")}, "holder": self.holder},
+            "operation": {one: asked[f"operation-{one}"] for one in ("namespace", "name", "uid")},
+            "deviceUID": self.tree(DEVICES, "edge-1")["metadata"]["uid"],
+            "nodeName": self.leaf()["metadata"]["annotations"][names.NODE_NAME],
+            "nodeUID": admission["nodeUID"],
         }
         self.change(DEVICES, "edge-1", "status", "maintenanceSession", to=session)
 
