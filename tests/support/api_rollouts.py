@@ -267,6 +267,15 @@ def a_full_rollout() -> dict[str, Any]:
             "person": APPROVER,
             "commit": COMMIT,
         },
+        activation={
+            "planHash": DIGEST,
+            "valid": True,
+            "reason": "ActivationAuthorized",
+            "validatedAt": MOMENT,
+            "person": APPROVER,
+            "commit": COMMIT,
+            "authorizationHash": DIGEST,
+        },
         control={
             "requestedRevision": 3,
             "effectiveRevision": 3,
