@@ -1,17 +1,43 @@
 """Software rollouts get the fleet of the room that manages the devices: one copy for both, and nothing that either has to know of the other."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.fleet.device import Device, device_of
 from gitops_ctl.fleet.node import NodeSeen, node_of
-from gitops_ctl.kube.cache import Change
-from gitops_ctl.rollout.fleetlook import Seen
+from gitops_ctl.kube.cache import Change, Entry
+from gitops_ctl.rollout.fleetlook import Seen, Version
 from gitops_ctl.rollout.inventory import Wake
 from gitops_ctl.topology.caches import Caches
 from gitops_ctl.topology.options import Options
 from gitops_ctl.topology.seen import SeenDevice, SeenNode
+
+
+class _Known(NamedTuple):
+    """What was said of a device at the last look, and of which versions; the objects themselves are not kept alive."""
+
+    versions: tuple[str, str]
+    node_key: NamespacedName
+    seen: Seen
+
+
+def _known(key: NamespacedName, device: Entry[SeenDevice], nodes: Mapping[NamespacedName, Entry[SeenNode]]) -> _Known:
+    node_key = NamespacedName("", device.value.claim.node_name)
+    node = nodes.get(node_key)
+    return _Known((device.version, _version_of(node)), node_key, Seen(key, _judged_by(device, node)))
+
+
+def _version_of(node: Entry[SeenNode] | None) -> str:
+    return "" if node is None else node.version
+
+
+def _judged_by(device: Entry[SeenDevice], node: Entry[SeenNode] | None) -> Version:
+    """A heartbeat that proves nothing new makes no other version."""
+    if node is None:
+        return device.uid, device.version, "", ""
+    says_more = not device.value.floor or node.value.pulse < device.value.floor
+    return device.uid, device.version, node.uid, node.version if says_more else node.value.asked
 
 
 class ManagedFleet:
@@ -20,6 +46,7 @@ class ManagedFleet:
     def __init__(self, caches: Caches, options: Options) -> None:
         self._caches = caches
         self._policy = NamespacedName(options.namespace, options.policy)
+        self._seen: dict[NamespacedName, _Known] = {}
 
     @property
     def usable(self) -> bool:
@@ -29,16 +56,14 @@ class ManagedFleet:
         return caches.usable or is_empty
 
     def seen(self) -> Iterable[Seen]:
-        """Every device with its versions and those of its Node; a heartbeat that proves nothing new makes no other version."""
-        nodes = self._caches.nodes.cache.entries()
-        for key, entry in self._caches.devices.cache.entries().items():
-            device = entry.value
-            node = nodes.get(NamespacedName("", device.claim.node_name))
-            if node is None:
-                yield Seen(key, (entry.uid, entry.version, "", ""))
-            else:
-                says_more = not device.floor or node.value.pulse < device.floor
-                yield Seen(key, (entry.uid, entry.version, node.uid, node.version if says_more else node.value.asked))
+        """Every device with its versions and those of its Node."""
+        nodes, before, self._seen = self._caches.nodes.cache.entries(), self._seen, {}
+        for key, device in self._caches.devices.cache.entries().items():
+            known = before.get(key)
+            if known is None or known.versions != (device.version, _version_of(nodes.get(known.node_key))):
+                known = _known(key, device, nodes)
+            self._seen[key] = known
+            yield known.seen
 
     def read(self, key: NamespacedName) -> tuple[Device, NodeSeen | None] | None:
         """A device and its Node as they were seen last."""

@@ -30,13 +30,13 @@ def object_at(tree: JsonObject, *path: str) -> JsonObject:
 
 def list_at(tree: JsonObject, *path: str) -> Sequence[JsonValue]:
     """The list at `path`, or an empty one."""
-    value = object_at(tree, *path[:-1]).get(path[-1])
+    value = (object_at(tree, *path[:-1]) if len(path) > 1 else tree).get(path[-1])
     return value if isinstance(value, (list, tuple)) else ()
 
 
 def objects_at(tree: JsonObject, *path: str) -> Sequence[JsonObject]:
     """The objects in the list at `path`; members of another type are left out."""
-    return [item for item in list_at(tree, *path) if isinstance(item, Mapping)]
+    return [item for item in list_at(tree, *path) if type(item) is dict or isinstance(item, Mapping)]
 
 
 def text_at(tree: JsonObject, *path: str, default: str = "") -> str:

@@ -46,4 +46,7 @@ def strings_at(tree: JsonObject, name: str) -> tuple[str, ...]:
 def part_at(tree: JsonObject, name: str) -> JsonObject | None:
     """The object in a member; None where it is missing, empty, or something else."""
     value = tree.get(name)
-    return value if isinstance(value, Mapping) and value else None
+    if not value:
+        return None
+    # As in `object_at`: trees come from decoders, so they are dicts.
+    return value if type(value) is dict or isinstance(value, Mapping) else None

@@ -2,11 +2,14 @@
 
 import pytest
 
+from gitops_ctl.core.clock import SystemClock
+from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.fleet.device import device_of
 from gitops_ctl.fleet.node import node_of
 from gitops_ctl.rollout import fleetlook
-from gitops_ctl.rollout.fleetlook import Ages, FleetMemo
-from tests.support.rollout_planning import NOW, SITE, changed, device, fleet, node, observed, policy_record
+from gitops_ctl.rollout.fleetlook import Ages, FleetMemo, Seen
+from gitops_ctl.rollout.inventory import FleetBook
+from tests.support.rollout_planning import NOW, SITE, changed, device, fleet, node, observed, policy_record, rollout
 
 RISK = [
     {"name": "pair", "selector": {"matchLabels": {SITE: "site-a"}}, "maxConcurrentTransfers": 1, "maxUnavailable": 1}
@@ -109,3 +112,42 @@ def test_the_digest_of_a_fleet_ignores_health_and_sees_bad_form():
     assert seen(ill).digest == before
     broken = [changed(trees[0], "status", "nodeIdentity", to=None), trees[1]]
     assert seen(broken, nodes=[node(tree) for tree in trees]).digest != before
+
+
+class Shelf:
+    """An inventory whose reads are counted; `versions` are those of the devices."""
+
+    def __init__(self, trees):
+        self.trees = {NamespacedName.of(tree): tree for tree in trees}
+        self.versions = dict.fromkeys(self.trees, "1")
+        self.reads = []
+        self.usable = True
+
+    def seen(self):
+        return [Seen(key, ("uid", version, "node", "1")) for key, version in self.versions.items()]
+
+    def read(self, key):
+        self.reads.append(key.name)
+        tree = self.trees[key]
+        return device_of(tree), node_of(node(tree))
+
+    def subscribe(self, **wakes):
+        raise AssertionError("nobody asks for that here")
+
+
+async def test_devices_of_a_plan_are_read_again_only_in_another_version():
+    shelf, policy = Shelf(fleet(3)), policy_record().policy
+    book = FleetBook(shelf, clock=SystemClock(), learned=lambda: None)
+    first = await book.for_planning(policy, rollout())
+    assert sorted(shelf.reads) == ["edge-1", "edge-1", "edge-2", "edge-2", "edge-3", "edge-3"], "to judge and to plan"
+    shelf.reads.clear()
+    again = await book.for_planning(policy, rollout())
+    assert (again.devices, again.nodes) == (first.devices, first.nodes)
+    assert shelf.reads == []
+    shelf.versions[NamespacedName("prod", "edge-2")] = "2"
+    await book.for_planning(policy, rollout())
+    assert shelf.reads == ["edge-2", "edge-2"]
+    book.forget()
+    shelf.reads.clear()
+    await book.for_planning(policy, rollout())
+    assert len(shelf.reads) == 6
