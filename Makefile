@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 # In the order of tests/support/whole_run.py, each file on one worker.  Many tests wait for a server: more workers than cores.
-SPREAD := -n 4 --dist loadfile --no-loadscope-reorder
+SPREAD := -n 3 --dist loadfile --no-loadscope-reorder
 # Python is started a few thousand times in a run: what it compiled is kept, also where the environment says that nothing is.
 export PYTHONDONTWRITEBYTECODE :=
 
