@@ -338,7 +338,10 @@ class CampaignPass:
         phase = Phase.SOAKING if soaks and not runs and not admitted else Phase.EXECUTING
         waits = f"waits for {stopping.device_name}: {stopping.reason}" if stopping is not None else ends
         targets = self._with(found, waits=waits, reason=why)
-        return self._passed(Standing(phase, targets, waits, approved=True, canary_resume=resume), list(found.values()))
+        message = waits or next((f"{one.device_name}: {one.message}" for one in targets if one.message), "")
+        return self._passed(
+            Standing(phase, targets, message, approved=True, canary_resume=resume), list(found.values())
+        )
 
     def _open_targets(self, found: Mapping[str, Stepped]) -> Sequence[Target]:
         """Targets without a leaf; of the second wave only once every canary is settled."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from gitops_ctl.core.jsonvalue import JsonObject
+from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.core.moment import from_rfc3339, to_rfc3339
 from gitops_ctl.fleet.leaf import Leaf
 from gitops_ctl.rollout.activationrun import PREPARATION, Run
@@ -23,6 +23,7 @@ from gitops_ctl.rollout.settlement import Open, Soaking, settle_target
 from gitops_ctl.rollout.targets import Target
 
 HEALTH_GATE: Final = "PostMutationHealthGate"
+TRANSFER_INTERRUPTED: Final = "TransferInterrupted"
 _NOT_BEGUN: Final = frozenset({TargetPhase.ADMITTED, TargetPhase.BLOCKED})
 ENDS_PASS: Final = frozenset(
     {Reason.CHILD_CONFLICT, Reason.SOURCE_CHANGED, Reason.POLICY_CHANGED, Reason.CAMPAIGN_CHANGED, Reason.IDENTITY}
@@ -89,7 +90,7 @@ class Steps:
         lost = await history_lost(self.ports, leaf.namespace, leaf.device_name)
         if lost is not None:
             return self._refused(target, leaf, TargetPhase.BLOCKED, lost.check, lost)
-        return Stepped(self._standing(target, leaf, TargetPhase.RUNNING, leaf.phase or "Granted"))
+        return Stepped(self._works(target, leaf))
 
     def conflict(self, plan: LeafPlan, leaf: Leaf) -> Refusal | None:
         """Whether the leaf is another one than the planned one."""
@@ -121,7 +122,7 @@ class Steps:
             if granted.check in SHOWN:
                 return self._refused(target, leaf, TargetPhase.BLOCKED, granted.target_reason, granted)
             return self._refused(target, leaf, TargetPhase.ADMITTED, granted.reason, granted)
-        return Stepped(self._standing(target, leaf, TargetPhase.RUNNING, leaf.phase or "Granted"))
+        return Stepped(self._works(target, leaf))
 
     async def _settle(self, target: Target, leaf: Leaf) -> Stepped:
         answer = await settle_target(
@@ -171,6 +172,11 @@ class Steps:
         if leaf.is_failed:
             return self._standing(target, leaf, TargetPhase.FAILED, leaf.phase)
         return self._standing(target, leaf, TargetPhase.SUCCEEDED, "HealthGatePassed")
+
+    def _works(self, target: Target, leaf: Leaf) -> TargetStanding:
+        """Granted.  An install without an answer may be looked at until its deadline: then it says what is not proven."""
+        message = text_at(leaf.status, "message") if leaf.phase == TRANSFER_INTERRUPTED else ""
+        return self._standing(target, leaf, TargetPhase.RUNNING, leaf.phase or "Granted", message)
 
     def _refused(self, target: Target, leaf: Leaf, phase: TargetPhase, reason: str, refusal: Refusal) -> Stepped:
         standing = self._standing(target, leaf, phase, reason, refusal.message)

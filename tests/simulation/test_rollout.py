@@ -119,3 +119,13 @@ def test_promise_04_the_store_may_go_back_from_any_turn_to_any_earlier_one(
     search: Callable[[Story], Search], story: Story
 ) -> None:
     _nothing_wrong(search(story).explore_restores())
+
+
+def test_an_install_whose_worker_died_is_looked_at_and_the_campaign_says_what_is_not_proven(
+    search: Callable[[Story], Search],
+) -> None:
+    found = search(STORIES[0])
+    died = [one for one in found.events(("crash after",)) if one.at.verb == "Install"]
+    assert died
+    for event in died:
+        found.run(event)
