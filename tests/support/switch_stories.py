@@ -26,13 +26,33 @@ class Story:
     real_worker: bool = False
 
 
-async def to_replaced(world: World) -> None:
+async def succeeded(world: World, *, lost: int = 0) -> None:
+    """The end.  Two faults may leave one machine without an effect twice: then a person is asked, and lets the operation go on once.
+
+    Args:
+        lost: applies that the story itself loses.
+    """
+
+    def asked_in_vain() -> bool:
+        paused = any(
+            (one["type"], one["status"], one["reason"]) == ("Paused", "True", "NotApplied")
+            for one in world.operation.get("status", {}).get("conditions", ())
+        )
+        return paused and lost + len(world.plan.happened) > 1
+
+    await world.until(lambda: world.phase == "Succeeded" or asked_in_vain())
+    if world.phase != "Succeeded":
+        world.commit(steering={"resume": world.git.steering.get("resume", 0) + 1})
+    await world.until(lambda: world.phase == "Succeeded", quiet_s=REST_S)
+
+
+async def to_replaced(world: World, *, lost: int = 0) -> None:
     """The pull request is merged, and the owner's tool rolls the values out."""
     world.commit()
     await world.until(lambda: world.phase == "AwaitingCNIChange" and bool(world.get("proposals")))
     merged(world)
     world.live.change_cni("true")
-    await world.until(lambda: world.phase == "Succeeded", quiet_s=REST_S)
+    await succeeded(world, lost=lost)
 
 
 async def to_enabled(world: World) -> None:
@@ -40,7 +60,7 @@ async def to_enabled(world: World) -> None:
     world.commit()
     await world.until(lambda: world.phase == "AwaitingCNIChange" and bool(world.get("proposals")))
     world.live.change_cni("false")
-    await world.until(lambda: world.phase == "Succeeded", quiet_s=REST_S)
+    await succeeded(world)
 
 
 async def old_agents(world: World) -> None:
@@ -53,7 +73,7 @@ async def old_agents(world: World) -> None:
     if world.live.effects:
         world.rules.broken.append("a machine was touched while the agents run the old mode")
     world.live.restart_agents()
-    await world.until(lambda: world.phase == "Succeeded", quiet_s=REST_S)
+    await succeeded(world)
 
 
 async def resumed(world: World) -> None:
@@ -65,13 +85,13 @@ async def resumed(world: World) -> None:
     await world.until(lambda: world.phase == "Paused", quiet_s=20.0)
     world.live.machines["cp-2"].refuses = ""
     world.commit(steering={"resume": 1})
-    await world.until(lambda: world.phase == "Succeeded", quiet_s=REST_S)
+    await succeeded(world)
 
 
 async def lost_apply(world: World) -> None:
     """The apply of one machine is lost on the way and had no effect."""
     world.live.machines["cp-1"].loses = 1
-    await to_replaced(world)
+    await to_replaced(world, lost=1)
 
 
 async def cancelled(world: World) -> None:
@@ -88,7 +108,7 @@ async def there_and_back(world: World) -> None:
     world.commit(target="enabled", consent="b" * 40)
     await world.until(lambda: len(world.get("talosoperations")) == 2 and world.phase == "AwaitingCNIChange")
     world.live.change_cni("false")
-    await world.until(lambda: world.phase == "Succeeded", quiet_s=REST_S)
+    await succeeded(world)
 
 
 def merged(world: World) -> None:
