@@ -16,7 +16,7 @@ from gitops_ctl.cni.worker.machine import Configuration, Look, MachineLink, read
 from gitops_ctl.cni.worker.wanted import Question, contract_for, wanted_of
 from gitops_ctl.cni.worker.watch import MachineWatch
 from gitops_ctl.core.clock import Clock
-from gitops_ctl.core.errors import GitopsError
+from gitops_ctl.core.errors import GitopsError, TransientError
 from gitops_ctl.talos.errors import ApplyRefused
 from gitops_ctl.talos.machineconfig import config_hash
 from gitops_ctl.talos.pending import redacted_diff
@@ -42,6 +42,14 @@ class Sent:
     warnings: tuple[str, ...] = ()
 
 
+class MachineAway(Exception):
+    """The machine could not be talked to before the claim: nothing was done, and what stands in `error` clears by itself."""
+
+    def __init__(self, error: TransientError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 async def apply_mode(
     request: Request,
     watch: MachineWatch,
@@ -59,6 +67,7 @@ async def apply_mode(
         settle: reads back.
 
     Raises:
+        MachineAway: before the claim.
         Withdrawn: the claim was lost to a withdrawal; nothing was done.
     """
     try:
@@ -68,6 +77,8 @@ async def apply_mode(
             if config_hash(wanted) == request.hash_before:
                 return Outcome(Result.DONE, "nothing to apply: the machine is as wanted", request.hash_wanted)
             tried = await machine.apply_configuration(wanted, dry_run=True)
+    except TransientError as error:
+        raise MachineAway(error) from error
     except GitopsError as error:
         return refused(error)
     claimed = await claim()

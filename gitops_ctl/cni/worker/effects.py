@@ -11,7 +11,7 @@ from typing import Protocol
 from gitops_ctl.cni.mode import serves
 from gitops_ctl.cni.model import Action, Mode, Operation, Request, Result
 from gitops_ctl.cni.reading import observed_of
-from gitops_ctl.cni.worker.applying import Sent, apply_mode, read_back
+from gitops_ctl.cni.worker.applying import MachineAway, Sent, apply_mode, read_back
 from gitops_ctl.cni.worker.cilium import see_cilium
 from gitops_ctl.cni.worker.desk import CLAIM_S, Desk, Outcome, Unfit, Withdrawn, read_cluster, refused, require_lock
 from gitops_ctl.cni.worker.kubeproxy import KubeProxy, read_kube_proxy, remove, restore
@@ -35,13 +35,15 @@ class Waits:
         settle_s: how long an apply without a reply may still go on: its own deadline.
         foreign_s: how much later the apply of another worker may begin: its claim may be fresh, and it asks who the machine is.
         gone_s: how long pods may take to end after the removal.
-        retry_s: between two looks for manifests that are not rendered yet.
+        away_s: how long a machine may be away when it is to be switched: as long as one that is looked at.
+        retry_s: between two looks for manifests that are not rendered yet, or at a machine that is away.
         poll_s: between two looks for pods that end.
     """
 
     settle_s: float = 60.0
     foreign_s: float = CLAIM_S + 30.0
     gone_s: float = 120.0
+    away_s: float = 120.0
     retry_s: float = 10.0
     poll_s: float = 1.0
 
@@ -78,13 +80,26 @@ class Effects:
             Withdrawn: the request does not stand any more; nothing was done.
             GitopsError: the worker's own cluster does not answer; it is tried again from the start.
         """
-        operation = await self._desk.standing(request.id)
-        if request.id in operation.claims:
-            outcome = await self._settled(request)
-        else:
-            outcome = await self._carried_out(request, operation)
+        outcome = await self._outcome_in_time(request)
         await self._desk.settle(request.id, outcome)
         return outcome
+
+    async def _outcome_in_time(self, request: Request) -> Outcome:
+        """A machine that does not answer before the claim is asked again for a while, each time after all checks."""
+        clock = self._own.clock
+        end_s = clock.boot_s() + self._waits.away_s
+        while True:
+            operation = await self._desk.standing(request.id)
+            if request.id in operation.claims:
+                return await self._settled(request)
+            try:
+                return await self._carried_out(request, operation)
+            except MachineAway as away:
+                if clock.boot_s() >= end_s:
+                    return refused(away.error)
+            if self._scene.is_ending:
+                raise Withdrawn("the worker ends; the next one goes on")
+            await clock.sleep(self._waits.retry_s)
 
     async def _carried_out(self, request: Request, operation: Operation) -> Outcome:
         try:
