@@ -122,47 +122,6 @@ class TestApplyMode:
         assert "first is wrong; second is wrong" in receipt["message"]
         assert world.claims() == []
 
-    async def test_a_machine_that_stays_away_for_two_minutes_is_refused_without_a_claim(
-        self, world: WorkerWorld
-    ) -> None:
-        world.operation(world.apply_request("cp-1"))
-        world.machines["cp-1"].unreachable = True
-        assert (await performed(world))["message"].startswith("MachineUnreachable: ")
-        assert world.claims() == []
-        assert 120 <= sum(world.clock.slept) < 140
-
-    async def test_a_machine_that_is_away_for_a_moment_before_the_claim_is_asked_again(
-        self, world: WorkerWorld
-    ) -> None:
-        world.operation(world.apply_request("cp-1"))
-        fake = world.machines["cp-1"]
-        fake.unreachable = True
-        world.point = lambda _call, _side: setattr(fake, "unreachable", not world.clock.slept)
-        assert (await performed(world))["result"] == "Done"
-        assert (fake.dry_runs, fake.applies, len(world.claims())) == (1, 1, 1)
-
-    async def test_a_machine_that_comes_back_is_not_touched_when_the_lock_went_meanwhile(
-        self, world: WorkerWorld
-    ) -> None:
-        world.operation(world.apply_request("cp-1"))
-        world.machines["cp-1"].unreachable = True
-
-        def taken(_call: Any, side: str) -> None:
-            if world.clock.slept and side == "before":
-                world.status(CLUSTER_PATH, {"lock": None})
-                world.machines["cp-1"].unreachable = False
-
-        world.point = taken
-        assert (await performed(world))["message"].startswith("LockNotHeld: ")
-        assert (world.claims(), world.machines["cp-1"].dry_runs) == ([], 0)
-
-    async def test_a_worker_that_ends_leaves_a_machine_that_is_away_to_the_next_one(self, world: WorkerWorld) -> None:
-        world.operation(world.apply_request("cp-1"))
-        world.machines["cp-1"].unreachable = world.is_ending = True
-        with pytest.raises(Withdrawn):
-            await world.effects().perform(request_in(world))
-        assert (world.claims(), world.clock.slept) == ([], [])
-
     async def test_a_lost_reply_after_the_effect_is_done_by_reading_back(self, world: WorkerWorld) -> None:
         world.operation(world.apply_request("cp-1"))
         world.machines["cp-1"].lose = "after"
