@@ -17,6 +17,8 @@ from tests.support.leaf_world import LeafWorld
 Hears = Callable[[LeafWorld, str], Awaitable[None]]
 """Hears of each request that changed a device, after it."""
 CHANGING = ("Install", "Activate")
+UNPROVEN = ("InstallOutcomeUnknown", "ActivationOutcomeUnknown", "CommitNotObserved")
+"""Reasons of a leaf whose last claim may or may not have reached the device: a person looks at it."""
 
 
 class Walk:
@@ -50,7 +52,7 @@ class Walk:
         for _ in range(16):
             await self.world.run(hours=0.5)
             is_settled = self.world.condition("DeviceMutationSettled") is not None and not self.world.maintenance.held
-            if is_settled or self.world.status.get("failureReason") == "InstallOutcomeUnknown":
+            if is_settled or self.world.status.get("failureReason") in UNPROVEN:
                 return
 
     def _listen(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.leaf_walk import Hears, Walk
+from tests.support.leaf_walk import UNPROVEN, Hears, Walk
 from tests.support.leaf_world import NEW, ODD, OLD, LeafWorld
 
 SHARDS = 2
@@ -40,7 +40,6 @@ STORIES = {
     "two supervisors": Story("StandbyInstall", ("Succeeded", NEW), TWO),
     "two transfers": Story("StandbyInstall", ("Succeeded", NEW), {**TWO, "copies": False}),
     "way back": Story("RollbackActivation", ("RolledBack", OLD), hears=into_another),
-    "way back of two": Story("RollbackActivation", ("RolledBack", OLD), TWO, hears=into_another),
     "delayed reboot": Story("PrimaryActivation", ("StagedForNextBoot", OLD), strategy="NoReboot"),
     "reboot all the same": Story(
         "PrimaryActivation", ("Succeeded", NEW), {"ignoreNoReboot": True}, strategy="NoReboot"
@@ -84,7 +83,7 @@ def assert_ended(world, wanted):
     assert status["phase"] in ("Failed", "RolledBack"), status
     settled = world.condition("DeviceMutationSettled")
     if settled is None:
-        assert status["failureReason"] == "InstallOutcomeUnknown", status
+        assert status["failureReason"] in UNPROVEN, status
         assert world.maintenance.held != ""
     else:
         assert (settled["status"], world.maintenance.held) == ("True", "")
