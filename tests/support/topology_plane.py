@@ -101,13 +101,15 @@ def add_node(
     known = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     annotations = {"kwok.x-k8s.io/node": "fake"} if kwok else {"example.net/made-by": "tests"}
     metadata = {"name": name, "labels": {**known, **labels}, "annotations": annotations if annotated else {}}
-    made = plane.request("POST", "/api/v1/nodes", {"metadata": metadata})
-    assert made.status == 201, made.body
+    # With its room from the first moment, as a kubelet makes it: kwok gives a Node without any a thousand CPUs.
     status: dict[str, Any] = {"allocatable": room, "capacity": room}
     if not kwok:
         status["conditions"] = [{"type": "Ready", "status": "True", "reason": "Tests"}]
+    made = plane.request("POST", "/api/v1/nodes", {"metadata": metadata, "status": status})
+    assert made.status == 201, made.body
+    assert made.body["status"]["allocatable"]["cpu"] == room["cpu"]
+    if not kwok:
         _merge(plane, f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
-    _merge(plane, f"/api/v1/nodes/{name}/status", {"status": status})
 
 
 def _merge(plane: ControlPlaneHandle, path: str, patch: Any) -> None:
