@@ -47,6 +47,11 @@ class Workshop:
     login: Login
     _people: dict[str, Person] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # What somebody left behind who was killed: its history and its keys are nobody's.
+        for name in ("checkout", "keys"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+
     @property
     def checkout(self) -> Path:
         return self.folder / "checkout"
