@@ -41,6 +41,27 @@ async def an_open_leaf(planes: Planes, *, state: str = "Granted") -> Leaf:
     return leaf_of(await planes.world.admin.patch_merge(f"{LEAVES}/leaf-1", {"status": status}, subresource="status"))
 
 
+async def a_worker_that_ended_in_an_upgrade(planes: Planes) -> None:
+    """Its journal was reported, and the leaf is open."""
+    await planes.switch()
+    await planes.network()
+    await planes.world.until(lambda: _journal_is(planes, JOURNAL_ID, "Ready"), what="a journal is reported")
+    await planes.stop()
+    await an_open_leaf(planes)
+
+
+async def assert_lost_until_the_upgrade_is_over(planes: Planes, journal: str) -> None:
+    """The loss is told under that id however long the leaf is open, and only then a new journal begins."""
+    await planes.world.until(lambda: _journal_is(planes, journal, "HistoryLost"), what="the loss is told")
+    await planes.world.clock.sleep(600)
+    assert await _journal_is(planes, journal, "HistoryLost")
+    done = {"phase": "Cancelled", "completionTime": "2026-02-01T00:00:00Z"}
+    await planes.world.admin.patch_merge(f"{LEAVES}/leaf-1", {"status": done}, subresource="status")
+    await planes.world.until(
+        lambda: _journal_is(planes, OTHER_JOURNAL, "Ready"), what="a new one begins", timeout_s=400
+    )
+
+
 def the_place(planes: Planes) -> Place:
     (place,) = planes.rooms["network"].places
     return place
@@ -163,56 +184,30 @@ def test_a_lease_that_somebody_else_holds_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_lost_journal_is_told_under_its_old_id_while_an_upgrade_is_open(tmp_path: Path) -> None:
     async def story(planes: Planes) -> None:
-        await planes.switch()
-        await planes.network()
-        await planes.world.until(lambda: _journal_is(planes, JOURNAL_ID, "Ready"), what="a journal is reported")
-        await planes.stop()
-        await an_open_leaf(planes)
+        await a_worker_that_ended_in_an_upgrade(planes)
         planes.folder = tmp_path / "another-volume"
         await planes.network(journal_id=OTHER_JOURNAL)
-        await planes.world.until(lambda: _journal_is(planes, JOURNAL_ID, "HistoryLost"), what="the loss is told")
-        await planes.world.clock.sleep(600)
-        assert await _journal_is(planes, JOURNAL_ID, "HistoryLost")
-        done = {"phase": "Cancelled", "completionTime": "2026-02-01T00:00:00Z"}
-        await planes.world.admin.patch_merge(f"{LEAVES}/leaf-1", {"status": done}, subresource="status")
-        await planes.world.until(
-            lambda: _journal_is(planes, OTHER_JOURNAL, "Ready"), what="a new one begins", timeout_s=400
-        )
+        await assert_lost_until_the_upgrade_is_over(planes, JOURNAL_ID)
 
     in_planes(tmp_path, story)
 
 
 def test_a_device_that_is_being_upgraded_and_has_no_report_is_not_given_to_a_new_journal(tmp_path: Path) -> None:
     async def story(planes: Planes) -> None:
-        await planes.switch()
-        await planes.network()
-        await planes.world.until(lambda: _journal_is(planes, JOURNAL_ID, "Ready"), what="a journal is reported")
-        await planes.stop()
-        await an_open_leaf(planes)
+        await a_worker_that_ended_in_an_upgrade(planes)
         await planes.world.admin.patch_merge(
             f"{DEVICES}/access-1", {"status": {"workerReport": None}}, subresource="status"
         )
         planes.folder = tmp_path / "another-volume"
         await planes.network(journal_id=OTHER_JOURNAL)
-        await planes.world.until(lambda: _journal_is(planes, NOBODYS, "HistoryLost"), what="the loss is told")
-        await planes.world.clock.sleep(600)
-        assert await _journal_is(planes, NOBODYS, "HistoryLost")
-        done = {"phase": "Cancelled", "completionTime": "2026-02-01T00:00:00Z"}
-        await planes.world.admin.patch_merge(f"{LEAVES}/leaf-1", {"status": done}, subresource="status")
-        await planes.world.until(
-            lambda: _journal_is(planes, OTHER_JOURNAL, "Ready"), what="a new one begins", timeout_s=400
-        )
+        await assert_lost_until_the_upgrade_is_over(planes, NOBODYS)
 
     in_planes(tmp_path, story)
 
 
 def test_a_journal_of_the_same_id_that_does_not_know_a_claim_is_told_as_lost(tmp_path: Path) -> None:
     async def story(planes: Planes) -> None:
-        await planes.switch()
-        await planes.network()
-        await planes.world.until(lambda: _journal_is(planes, JOURNAL_ID, "Ready"), what="a journal is reported")
-        await planes.stop()
-        await an_open_leaf(planes)
+        await a_worker_that_ended_in_an_upgrade(planes)
         claim = {"stage": "PrimaryInstall", "reservationID": "r" * 16, "policyEpoch": 1, "controlRevision": 1}
         status = {"phase": "Transferring", "managedMutationClaims": [{**claim, "claimedAt": "2026-02-01T00:00:00Z"}]}
         await planes.world.admin.patch_merge(f"{LEAVES}/leaf-1", {"status": status}, subresource="status")

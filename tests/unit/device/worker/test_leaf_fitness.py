@@ -2,23 +2,7 @@
 
 import pytest
 
-from tests.support.leaf_world import LeafWorld
-
 UNSAVED = '<native xmlns="http://cisco.com/ns/yang/Cisco-IOS-XE-native"><hostname>renamed</hostname></native>'
-
-
-@pytest.fixture
-def build(tmp_path):
-    made = []
-
-    def make(**settings):
-        made.append(LeafWorld(tmp_path, **settings))
-        return made[-1]
-
-    yield make
-    for world in made:
-        world.journal.close()
-        assert world.violations() == []
 
 
 def unsave(device):

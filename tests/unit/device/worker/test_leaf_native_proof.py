@@ -2,24 +2,10 @@
 
 import pytest
 
-from tests.support.leaf_world import NEW, LeafWorld
+from tests.support.leaf_world import NEW
 from tools.peers.gnoi import switch as software
 
 UNPROVEN = ("Failed", "InstallOutcomeUnknown")
-
-
-@pytest.fixture
-def build(tmp_path):
-    made = []
-
-    def make(**settings):
-        made.append(LeafWorld(tmp_path, **settings))
-        return made[-1]
-
-    yield make
-    for world in made:
-        world.journal.close()
-        assert world.violations() == []
 
 
 def remembers(world, *adds):

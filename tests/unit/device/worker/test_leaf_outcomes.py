@@ -5,22 +5,8 @@ import pytest
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 from gitops_ctl.device.worker.campaigns import absent_call
-from tests.support.leaf_world import NEW, ODD, OLD, LeafWorld
+from tests.support.leaf_world import NEW, ODD, OLD
 from tools.peers.iosxe.state import AUTO_ABORT_S
-
-
-@pytest.fixture
-def build(tmp_path):
-    made = []
-
-    def make(**settings):
-        made.append(LeafWorld(tmp_path, **settings))
-        return made[-1]
-
-    yield make
-    for world in made:
-        world.journal.close()
-        assert world.violations() == []
 
 
 async def ended(world, **run):

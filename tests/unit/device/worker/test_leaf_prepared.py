@@ -9,24 +9,10 @@ from gitops_ctl.fleet.leaf import leaf_of
 from gitops_ctl.fleet.receipt import receipt_problem
 from gitops_ctl.rollout.leafplan import Activation
 from tests.support.admission_world import LEAVES
-from tests.support.leaf_world import NEW, OLD, LeafWorld
+from tests.support.leaf_world import NEW, OLD
 from tests.support.rollout_planning import NOW, ago
 
 PREPARE = {"strategy": "PrepareOnly"}
-
-
-@pytest.fixture
-def build(tmp_path):
-    made = []
-
-    def make(**settings):
-        made.append(LeafWorld(tmp_path, **settings))
-        return made[-1]
-
-    yield make
-    for world in made:
-        world.journal.close()
-        assert world.violations() == []
 
 
 async def prepared(build, **settings):

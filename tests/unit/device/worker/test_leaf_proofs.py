@@ -11,24 +11,10 @@ from gitops_ctl.device.channel import GnoiTlsRefused
 from gitops_ctl.device.tlsprobe import TlsReason
 from tests.support.admission_world import DEVICES
 from tests.support.kube_crash import Crash
-from tests.support.leaf_world import NEW, ODD, OLD, LeafWorld
+from tests.support.leaf_world import NEW, ODD, OLD
 from tests.support.rollout_planning import ago
 
 SLOW_S = 240.0
-
-
-@pytest.fixture
-def build(tmp_path):
-    made = []
-
-    def make(**settings):
-        made.append(LeafWorld(tmp_path, **settings))
-        return made[-1]
-
-    yield make
-    for world in made:
-        world.journal.close()
-        assert world.violations() == []
 
 
 def runs(world, version):
