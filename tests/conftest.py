@@ -9,6 +9,7 @@ from tests.support.kueue import kueue, kueue_manager
 from tests.support.nfd import nfd
 from tests.support.topology_plane import peer_plane
 from tests.support.whole_run import (
+    pytest_collection,
     pytest_collection_modifyitems,
     pytest_configure_node,
     pytest_runtest_protocol,
@@ -28,6 +29,7 @@ __all__ = [
     "namespace",
     "nfd",
     "peer_plane",
+    "pytest_collection",
     "pytest_collection_modifyitems",
     "pytest_configure",
     "pytest_configure_node",

@@ -69,12 +69,20 @@ class ControlPlaneHandle:
         name = f"test-{re.sub('[^a-z0-9]+', '-', user.lower())}-{secrets.token_hex(4)}"
         return issue_kubeconfig(self.folder, name, server=self.url, user=user, groups=groups, clock=SystemClock())
 
-    def request(self, method: str, path: str, body: object = None, *, content_type: str = "application/json") -> Answer:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "*/*",
+    ) -> Answer:
         """One plain request as the administrator, apart from the client under test."""
         host, port = self.url.removeprefix("https://").split(":")
         connection = http.client.HTTPSConnection(host, int(port), context=self.ssl_context, timeout=30)
         try:
-            headers = {"Content-Type": content_type, "User-Agent": "tests"}
+            headers = {"Content-Type": content_type, "Accept": accept, "User-Agent": "tests"}
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             reply = connection.getresponse()
             text = reply.read().decode()

@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ HOME = "nfd-home"
 """The Node that nfd-master is told to run on; nothing else looks at it."""
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 @dataclass
@@ -118,15 +119,35 @@ def _merge(plane: ControlPlaneHandle, path: str, patch: Any) -> None:
 
 
 def install_definitions(plane: ControlPlaneHandle, trees: Sequence[dict[str, Any]]) -> None:
-    """Create definitions and wait until every kind is served."""
+    """Create definitions and wait until every kind is served and announced: Kueue ends at once when it does not find its kinds."""
     for tree in trees:
         made = plane.request("POST", _DEFINITIONS, tree)
         assert made.status == 201, made.body
-    for tree in trees:
-        spec = tree["spec"]
-        for version in spec["versions"]:
-            path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
-            until(lambda path=path: plane.request("GET", path).status == 200, what=path)  # type: ignore[misc]
+    wanted = {
+        (tree["spec"]["group"], version["name"], tree["spec"]["names"]["plural"])
+        for tree in trees
+        for version in tree["spec"]["versions"]
+        if version["served"]
+    }
+    until(lambda: wanted <= _found(plane, wanted), what=f"the server announces and serves {sorted(wanted)}")
+
+
+def _found(plane: ControlPlaneHandle, among: Set[tuple[str, str, str]]) -> Set[tuple[str, str, str]]:
+    """Which of these are in both answers of discovery, which the server renews one after the other, and can be read."""
+    groups = plane.request("GET", "/apis", accept=_AGGREGATED).body["items"]
+    together = {
+        (group["metadata"]["name"], version["version"], resource["resource"])
+        for group in groups
+        for version in group["versions"]
+        for resource in version.get("resources", ())
+    }
+    plain: set[tuple[str, str, str]] = set()
+    for group, version in {each[:2] for each in among & together}:
+        listed = plane.request("GET", f"/apis/{group}/{version}")
+        plain |= (
+            {(group, version, each["name"]) for each in listed.body["resources"]} if listed.status == 200 else set()
+        )
+    return {each for each in among & together & plain if plane.request("GET", f"/apis/{'/'.join(each)}").status == 200}
 
 
 def published_trees(*published: Published) -> list[dict[str, Any]]:

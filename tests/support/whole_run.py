@@ -9,6 +9,7 @@ and shows what is being built.
 """
 
 import asyncio
+import gc
 import io
 import sys
 from collections.abc import Callable, Coroutine, Generator
@@ -172,6 +173,17 @@ def _length(item: pytest.Item) -> int:
     file = item.nodeid.partition("::")[0]
     together = (TURNS | NOT_BESIDE_EACH_OTHER).get(_TURN_OF.get(file, ""), file).split()
     return min((LONGEST.index(each) for each in together if each in LONGEST), default=len(LONGEST))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and tests stay to the end: nobody looks for garbage among them, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
