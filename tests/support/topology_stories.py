@@ -311,7 +311,7 @@ serving_store: Callable[[], Snapshot] = cache(serving)
 def search_of(story: Story) -> Search:
     """The runs of one story, all from the same store."""
     store = (lambda: None) if story.begins_empty else serving_store
-    return Search(story.name, lambda plan: run_virtually(_play(story, plan, store())))
+    return Search(story.name, lambda plan: run_virtually(_play(story, plan, store())), one_process=True)
 
 
 async def _play(story: Story, plan: FaultPlan, store: Snapshot | None) -> dict[str, Any]:
