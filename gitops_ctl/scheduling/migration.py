@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from gitops_ctl.core.conditions import Condition, Status
+from gitops_ctl.core.conditions import Condition, Status, listed
 from gitops_ctl.core.duration import to_text
 from gitops_ctl.core.moment import from_rfc3339, to_rfc3339
 from gitops_ctl.scheduling.drain import ALLOW_DRAIN, DRAIN_WINDOW, dropped_flavors, evicts, is_approved, plan_digest
@@ -333,8 +333,9 @@ def _numbers(case: _Case) -> str:
 
 def _unapproved(case: _Case, plan: Plan, going: frozenset[str]) -> Condition:
     digest = plan_digest(case.queue, plan.groups)
+    # The digest comes first: a message may be cut, and without it nobody can agree.
     message = (
-        f"a drain would take {', '.join(sorted(going))} away, {_numbers(case)}; to agree, annotate the queue with "
-        f"{ALLOW_DRAIN}: {digest}, or open a {DRAIN_WINDOW} (require-drain-approval)"
+        f"to agree to a drain, annotate the queue with {ALLOW_DRAIN}: {digest}, or open a {DRAIN_WINDOW} "
+        f"(require-drain-approval); it would take {listed(sorted(going))} away, {_numbers(case)}"
     )
     return _condition("False", "AwaitingDrainApproval", message)

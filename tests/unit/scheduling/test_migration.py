@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from gitops_ctl.core.conditions import merge_conditions
 from gitops_ctl.scheduling.drain import left_flavors, plan_digest
 from gitops_ctl.scheduling.migration import Desired, Unsettled
 from gitops_ctl.scheduling.options import Options
@@ -341,6 +342,16 @@ def test_a_drain_that_evicts_waits_for_an_approval():
     assert plan_digest(busy(), groups(b=4)) == f"sha256:{digest}"
     for text in (f"{ALLOW}: sha256:{digest}", "take a away", "2 Workloads reserve"):
         assert text in found.condition.message
+
+
+def test_the_digest_of_a_consent_is_whole_in_the_condition_however_many_flavors_go():
+    names = [f"gpustack-accelerator-with-a-long-name-{number:02}-fnv64-0123456789abcdef" for number in range(64)]
+    live = queue(marks=OURS, reserved={names[0]: 3}, workloads=2, **dict.fromkeys(names, 4))
+    found = step(live, plan(b=4), options=APPROVED)
+    (shown,) = merge_conditions({}, wanted=[found.condition], generation=3, now=NOW)
+    assert f"{ALLOW}: {plan_digest(live, groups(b=4))}," in shown["message"]
+    assert f"take {', '.join(names[:10])} and 54 more away" in shown["message"]
+    assert shown["message"].endswith("2 Workloads reserve, 2 are admitted")
 
 
 def test_a_consent_fits_one_change():
