@@ -52,9 +52,10 @@ async def _node(target: Target, name: str, asked: Asked) -> tuple[Line, ...]:
     async with connected(target) as client:
         options = await options_beside(client, asked)
         live = await live_world(client, options=options, with_workloads=False)
+        now = client.clock.wall()
     if name not in live.nodes:
         raise _unknown("Node", name, NODES, live.nodes)
-    return node_lines(name, live, options=options)
+    return node_lines(name, live, now=now, options=options)
 
 
 async def _queue(target: Target, name: str, asked: Asked) -> tuple[Line, ...]:

@@ -32,14 +32,14 @@ from gitops_ctl.scheduling.workload import Workload, holding, local_queues_of, u
 _NEVER = "not yet"
 
 
-def node_lines(name: str, live: Live, *, options: Options) -> tuple[Line, ...]:
+def node_lines(name: str, live: Live, *, now: datetime, options: Options) -> tuple[Line, ...]:
     """Everything about one Node: sources and revision, levels and their values, profile, flavors, queues.
 
     Raises:
         KeyError: there is no such Node.
     """
     labels = labels_of(live.nodes[name])
-    sources = tuple(map(TopologySource.of, live.sources))
+    sources = _sources(live, now)
     found = profile_of(labels, sources, options=options)
     return (
         *explain_node(labels, sources, options=options),
@@ -85,8 +85,12 @@ def desired_of(queue: Queue, live: Live, *, now: datetime, options: Options) -> 
     return Desired(plan, _unsettled(pool, live, now, options), queue.managed.checks, left, bool(pool))
 
 
+def _sources(live: Live, now: datetime) -> tuple[TopologySource, ...]:
+    return tuple(TopologySource.of(tree).at(now) for tree in live.sources)
+
+
 def _unsettled(pool: Mapping[str, Labels], live: Live, now: datetime, options: Options) -> Unsettled | None:
-    sources = tuple(map(TopologySource.of, live.sources))
+    sources = _sources(live, now)
     staying = {name: labels for name, labels in pool.items() if not _is_going(live.nodes[name])}
     profiles = {name: profile_of(labels, sources, options=options).name for name, labels in staying.items()}
     found = settling(staying, profiles=profiles, published=_published(sources, live), now=now)

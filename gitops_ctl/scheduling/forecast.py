@@ -222,7 +222,7 @@ class _Judging:
         """The source with the readiness that it would have; one that reads labels is judged by those that there will be."""
         source = TopologySource.of(tree)
         if source.writes:
-            return replace(source, ready=judged.ready)
+            return replace(source, ready=judged.ready).at(self.now)
         around = Surroundings(nodes, (), ())
         found = plan_pass(tree, None, around, now=self.now, options=self.options).judgement
         ready = found.conditions[0] if found is not None else None

@@ -61,7 +61,7 @@ def profile_name(levels: tuple[str, ...]) -> str:
 
 
 def profile_of(labels: Labels, sources: Iterable[TopologySource], *, options: Options) -> Profile:
-    """The profile that a Node with these labels has now (6.1)."""
+    """The profile that a Node with these labels has (6.1); `sources` as they are at that moment (`TopologySource.at`)."""
     known = sorted(sources, key=lambda source: source.name)
     candidates = tuple(_candidate(source, labels, options) for source in known)
     counting = [source for source, found in zip(known, candidates, strict=True) if found.counts]
@@ -115,7 +115,7 @@ def _candidate(source: TopologySource, labels: Labels, options: Options) -> Cand
         return Candidate(source.name, True, "Ready")
     if options.keep_profile_while_stale and (status, reason) == ("False", "Stale"):
         return Candidate(source.name, True, "Stale, and profiles are kept (keep-profile-while-stale)")
-    if options.keep_profile_while_stale and source.outlives_its_spec:
+    if options.keep_profile_while_stale and source.outlives_its_spec_until is not None:
         return Candidate(source.name, True, "its spec has problems, and profiles are kept (keep-profile-while-stale)")
     return Candidate(source.name, False, f"not Ready: {reason or 'not looked at yet'}")
 

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
+from gitops_ctl.core.clock import Clock
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.cache import Cache
@@ -31,8 +32,9 @@ class Profiles:
         written_at: when a NodeFeature was written last, as far as any was seen.
     """
 
-    def __init__(self, nodes: Cache[SeenNode], *, options: Options) -> None:
+    def __init__(self, nodes: Cache[SeenNode], *, options: Options, clock: Clock) -> None:
         self._nodes = nodes
+        self._clock = clock
         self._options = options
         self._sources: dict[str, TopologySource] = {}
         self._round = 0
@@ -47,8 +49,11 @@ class Profiles:
         return tuple(self._sources.values())
 
     def source_changed(self, name: str, tree: JsonObject | None) -> bool:
-        """Take a source as it is now, None when it is gone; whether any profile may be another one now."""
-        before, now = self._sources.get(name), None if tree is None else TopologySource.of(tree)
+        """Take a source as it is now, None when it is gone; whether any profile may be another one now.
+
+        When its last revision is over, its pass says so in the status: time alone changes no profile.
+        """
+        before, now = self._sources.get(name), None if tree is None else TopologySource.of(tree).at(self._clock.wall())
         if before == now:
             return False
         if now is None:

@@ -66,7 +66,7 @@ class SchedulingRoom:
         self._clock = client.clock
         self._told: str | None = None
         self._sight = Sight(client.clock, self.caches, wake=self._wake, say=self._say)
-        profiles = Profiles(self.caches.nodes.cache, options=self.options)
+        profiles = Profiles(self.caches.nodes.cache, options=self.options, clock=client.clock)
         contributions = Contributions(options=self.options)
         ports = Ports(
             client=client,

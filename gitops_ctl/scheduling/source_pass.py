@@ -24,7 +24,7 @@ from gitops_ctl.scheduling.snapshot_rules import (
     publishable,
     tolerated_nodes,
 )
-from gitops_ctl.scheduling.source import TopologySource
+from gitops_ctl.scheduling.source import TopologySource, last_success
 from gitops_ctl.scheduling.source_rules import source_problems, source_warnings
 from gitops_ctl.scheduling.source_status import (
     Applied,
@@ -36,7 +36,6 @@ from gitops_ctl.scheduling.source_status import (
     Outcome,
     failure_of,
     judge,
-    last_success,
 )
 from gitops_ctl.scheduling.topology import is_terminating
 

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from gitops_ctl.core.conditions import Condition, merge_conditions
-from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, text_at
-from gitops_ctl.core.moment import from_rfc3339, to_rfc3339
+from gitops_ctl.core.jsonvalue import JsonObject, JsonValue
+from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.scheduling.nodefeature import Overlap
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.snapshot import SnapshotProblem
@@ -90,14 +90,6 @@ def failure_of(problems: Sequence[SnapshotProblem], source: TopologySource) -> F
     is_fetch = source.kind == "Webhook" and first.rule in _DECODE
     detail = f"rule {first.rule}, line {first.place.line}: {first.message}"
     return Failed("WebhookReadFailed" if is_fetch else "SnapshotInvalid", detail, first.rule == "B2")
-
-
-def last_success(source: JsonObject) -> datetime | None:
-    """When the last revision was applied; None when there was none, or when its time cannot be read."""
-    try:
-        return from_rfc3339(text_at(source, "status", "lastSuccessfulRefreshTime"))
-    except ValueError:
-        return None
 
 
 def judge(

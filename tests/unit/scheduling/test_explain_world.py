@@ -49,7 +49,7 @@ def live(**members):
 
 
 def about_node(name, cluster=None):
-    return {line.what: line.text for line in node_lines(name, cluster or live(), options=Options())}
+    return {line.what: line.text for line in node_lines(name, cluster or live(), now=NOW, options=Options())}
 
 
 def about_queue(tree, cluster=None, *, options=None):

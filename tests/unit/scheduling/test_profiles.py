@@ -1,6 +1,7 @@
 """Profiles and Topologies (topology-scheduling.md, 6 and 7.1; cases 31 and 32)."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -80,14 +81,16 @@ def test_a_stale_source_keeps_its_profiles_until_it_expires():
     assert profile_of(labels, [source(ready=("", ""))], options=Options()).levels == (HOSTNAME,)
 
 
-def test_a_source_whose_spec_has_problems_keeps_its_profiles_while_it_still_chooses_soundly():
-    def misspecified(*, levels=(REGION, ZONE), selector=None, succeeded="2031-04-02T05:00:00Z"):
-        status = {"conditions": [{"type": "Ready", "status": "False", "reason": "InvalidSpec"}]}
-        arm = {"configMapRef": {"namespace": "elsewhere", "name": "hall"}, "key": "k", "maxStaleness": "1h"}
-        spec = {"nodeSelector": selector or {}, "levels": list(levels), "configMap": arm}
-        told = {**status, "lastSuccessfulRefreshTime": succeeded} if succeeded else status
-        return TopologySource.of({"metadata": {"name": "s", "uid": "u"}, "spec": spec, "status": told})
+def misspecified(*, levels=(REGION, ZONE), selector=None, succeeded="2031-04-02T05:00:00Z", staleness="1h"):
+    """Its reference leads into another namespace."""
+    status = {"conditions": [{"type": "Ready", "status": "False", "reason": "InvalidSpec"}]}
+    arm = {"configMapRef": {"namespace": "elsewhere", "name": "hall"}, "key": "k", "maxStaleness": staleness}
+    spec = {"nodeSelector": selector or {}, "levels": list(levels), "configMap": arm}
+    told = {**status, "lastSuccessfulRefreshTime": succeeded} if succeeded else status
+    return TopologySource.of({"metadata": {"name": "s", "uid": "u"}, "spec": spec, "status": told})
 
+
+def test_a_source_whose_spec_has_problems_keeps_its_profiles_while_it_still_chooses_soundly():
     labels = {REGION: "north", ZONE: "a"}
     found = profile_of(labels, [misspecified()], options=Options())
     assert found.levels == (REGION, ZONE, HOSTNAME)
@@ -99,6 +102,23 @@ def test_a_source_whose_spec_has_problems_keeps_its_profiles_while_it_still_choo
         misspecified(selector={"matchExpressions": [{"key": "x", "operator": "Near"}]}),
     ):
         assert profile_of(labels, [other], options=Options()).levels == (HOSTNAME,)
+
+
+@pytest.mark.parametrize(
+    ("staleness", "minutes", "keeps"), [("1h", 59, True), ("1h", 60, False), ("soon", 60 * 24 * 365, True)]
+)
+def test_a_source_whose_spec_has_problems_keeps_no_profile_once_its_last_revision_is_over(staleness, minutes, keeps):
+    """As long as its NodeFeatures stay, which is for ever where nobody can tell (D9)."""
+    now = datetime(2031, 4, 2, 5, tzinfo=UTC) + timedelta(minutes=minutes)
+    found = profile_of({REGION: "north"}, [misspecified(staleness=staleness).at(now)], options=Options())
+    assert found.levels == ((REGION, HOSTNAME) if keeps else (HOSTNAME,))
+    assert found.candidates[0].counts == keeps
+
+
+def test_a_source_that_is_over_is_no_rival_of_one_that_is_ready():
+    over = misspecified().at(datetime(2031, 4, 2, 7, tzinfo=UTC))
+    found = profile_of({REGION: "north"}, [over, source("new", levels=(REGION,))], options=Options())
+    assert (found.levels, found.source) == ((REGION, HOSTNAME), "new")
 
 
 def test_with_reference_defaults_a_stale_source_gives_the_host_name_at_once():

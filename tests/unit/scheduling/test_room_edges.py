@@ -1,6 +1,7 @@
 """Corners of the room: what is left from before, what is going, and a setting that changes (topology-scheduling.md, 6.1, 7.1 to 7.4)."""
 
 from gitops_ctl.scheduling.options import Options
+from gitops_ctl.scheduling.profile import profile_name
 from tests.support.scheduling_laws import Laws
 from tests.support.scheduling_world import (
     CPU,
@@ -21,6 +22,7 @@ from tests.support.scheduling_world import (
 )
 
 OLD = flavor_name(ZONED)
+ROW = "topology.gpustack.ai/row"
 
 
 def test_a_flavor_and_a_topology_that_nobody_needs_go_when_a_manager_starts() -> None:
@@ -164,6 +166,31 @@ def test_a_source_with_an_unusable_spec_keeps_the_profiles_until_it_is_mended() 
             return {await world.profile(name) for name in ("n1", "n2")} == {HOSTNAME_ONLY}
 
         await world.until(is_bare, what="with the defaults of the reference the host name only")
+
+    in_world(story)
+
+
+def test_a_source_with_an_unusable_spec_keeps_no_profile_once_its_last_revision_is_over() -> None:
+    """An hour after its last success it is one source less: another one over the same Nodes counts then."""
+
+    async def story(world: World) -> None:
+        await world.node("n1", row="r1")
+        await inventory(world, "n1")
+        await world.start()
+
+        async def is_zoned() -> bool:
+            return await world.profile("n1") == ZONED
+
+        await world.until(is_zoned, what="the first profile")
+        await world.stop()
+        await world.source(ROW, name="rows")
+        await world.start(Options(worker_namespace="elsewhere"))
+        await world.clock.sleep(120.0)
+        assert await world.profile("n1") == HOSTNAME_ONLY, "two sources count"
+        await world.clock.sleep(3600.0)
+        assert await world.profile("n1") == profile_name((ROW, "kubernetes.io/hostname"))
+        source = await world.get("/apis/worker.gpustack.ai/v1alpha1/topologysources/hall")
+        assert "kept" not in str(source["status"]["conditions"])
 
     in_world(story)
 

@@ -8,7 +8,7 @@ from gitops_ctl.core.moment import to_rfc3339
 from gitops_ctl.scheduling.nodefeature import Overlap
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.snapshot import SnapshotProblem
-from gitops_ctl.scheduling.source import TopologySource
+from gitops_ctl.scheduling.source import TopologySource, last_success
 from gitops_ctl.scheduling.source_rules import SpecProblem
 from gitops_ctl.scheduling.source_status import (
     Applied,
@@ -18,7 +18,6 @@ from gitops_ctl.scheduling.source_status import (
     Misspecified,
     failure_of,
     judge,
-    last_success,
     status_of,
 )
 
