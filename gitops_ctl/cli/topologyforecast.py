@@ -139,6 +139,9 @@ def _fate(queue: QueueChange, changed: Change) -> str:
 def _queue_text(queue: QueueChange) -> str:
     if queue.refusal is not None:
         return f"{queue.refusal.reason}: {queue.refusal.message}; the last plan keeps serving"
+    if queue.fate is Fate.KEPT:
+        reserved = _counted(queue.workloads, "Workload")
+        return f"the pool loses all its flavors; the last plan serves while anything is reserved, {reserved} now (drain-when-no-flavors)"
     parts = [_quotas(queue.before, queue.after)]
     if queue.fate is Fate.DRAIN:
         parts.append(f"in use: {listed(queue.busy)}" if queue.busy else "the pool loses all its flavors")

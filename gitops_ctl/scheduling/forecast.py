@@ -122,7 +122,7 @@ class Forecast:
     @property
     def changes(self) -> bool:
         """Whether anything would be another one."""
-        fates = any(change.fate not in (Fate.SAME, Fate.REFUSED) for change in self.preview.queues)
+        fates = any(change.fate not in (Fate.SAME, Fate.KEPT, Fate.REFUSED) for change in self.preview.queues)
         names = any(change is not Change.ELSEWHERE and change is not Change.SAME for _, change in self.queues)
         return bool(self.preview.profiles or self.evicted or fates or names)
 
@@ -360,7 +360,7 @@ def _stranded(shown: Preview, workloads: tuple[Workload, ...], live: Live) -> It
     """Levels that a Workload requires and that no flavor of its queue would have: it would wait for ever."""
     behind = local_queues_of(live.local_queues)
     for change in shown.queues:
-        if not change.after:
+        if not change.after or change.fate is Fate.KEPT:
             continue
         levels = {level for name in change.after for level in shown.levels.get(profile_in_flavor_name(name), ())}
         for workload in (*holding(workloads, change.queue), *waiting(workloads, change.queue, behind)):

@@ -13,7 +13,7 @@ from gitops_ctl.scheduling.flavor import flavor_object, flavors_of
 from gitops_ctl.scheduling.names import PROFILE
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.profile import profile_of
-from gitops_ctl.scheduling.queue import PHASE, Groups, Queue, quotas_of
+from gitops_ctl.scheduling.queue import PHASE, Queue, quotas_of
 from gitops_ctl.scheduling.queue_plan import Plan, Refusal, World, plan_queue
 from gitops_ctl.scheduling.selectors import Labels
 from gitops_ctl.scheduling.source import TopologySource
@@ -36,6 +36,8 @@ class Fate(enum.StrEnum):
     """Its groups change while it goes on."""
     DRAIN = "drain"
     """It is held and drained first: whatever holds quota in it is evicted."""
+    KEPT = "kept"
+    """The pool loses all its flavors, and the last plan keeps serving while anything is reserved (drain-when-no-flavors)."""
     REFUSED = "refused"
     """There is no plan: the last one keeps serving."""
 
@@ -144,11 +146,14 @@ def _queue_change(queue: Queue, world: World, fed: Mapping[str, tuple[str, ...]]
     going = dropped_flavors(queue.managed.groups, plan.groups) | left_flavors(
         queue.managed.groups, plan.groups, before=members, members=plan.members or {}
     )
-    digest = plan_digest(queue, plan.groups)
     busy = tuple(sorted(name for name in going if not queue.usage.is_idle(name)))
+    is_kept = _is_pool_lost(queue, plan) and not options.drain_when_no_flavors and queue.usage.is_anything_reserved
+    if is_kept and not is_migrating:
+        return QueueChange(queue.name, Fate.KEPT, before, before, busy=busy, workloads=queue.usage.reserving)
+    digest = plan_digest(queue, plan.groups)
     return QueueChange(
         queue.name,
-        _fate(queue.managed.groups, plan, busy),
+        _fate(queue, plan, busy),
         before,
         quotas_of(plan.groups),
         tuple(sorted(going)),
@@ -160,11 +165,15 @@ def _queue_change(queue: Queue, world: World, fed: Mapping[str, tuple[str, ...]]
     )
 
 
-def _fate(groups: Groups, plan: Plan, busy: tuple[str, ...]) -> Fate:
-    if groups == plan.groups:
+def _is_pool_lost(queue: Queue, plan: Plan) -> bool:
+    return bool(queue.managed.groups) and not plan.groups
+
+
+def _fate(queue: Queue, plan: Plan, busy: tuple[str, ...]) -> Fate:
+    if queue.managed.groups == plan.groups:
         return Fate.DRAIN if busy else Fate.SAME
     # A pool that loses all its flavors is held first, whether anything is reserved or not.
-    return Fate.DRAIN if busy or (groups and not plan.groups) else Fate.IN_PLACE
+    return Fate.DRAIN if busy or _is_pool_lost(queue, plan) else Fate.IN_PLACE
 
 
 def _changes(old: Mapping[str, Labels], new: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

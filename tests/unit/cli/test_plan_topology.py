@@ -145,6 +145,22 @@ def test_options_of_the_manager_count(tmp_path, capsys):
     assert "must be elsewhere" in told
 
 
+def test_without_drain_when_no_flavors_a_busy_queue_without_a_pool_is_kept_and_nobody_evicted(tmp_path, capsys):
+    committed(levels=(REGION, ZONE), racks=False)
+    bare = nodes("a", "b")
+    for tree in bare.values():
+        del tree["metadata"]["labels"]["gpustack.ai/managed"]
+    cluster = given(tmp_path, nodes=tuple(bare.values()))
+    assert run(["plan", "topology", *cluster]) == 2
+    assert "train-1" in capsys.readouterr().out
+    assert run(["plan", "topology", "--no-drain-when-no-flavors", "-o", "json", *cluster]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(one["fate"], one["after"] == one["before"]) for one in found["queues"]] == [("kept", True)]
+    assert found["evicted"] == []
+    assert run(["plan", "topology", "--no-drain-when-no-flavors", *cluster]) == 0
+    assert "2 Workloads now (drain-when-no-flavors)" in capsys.readouterr().out
+
+
 def refused(*arguments, capsys):
     assert run(["plan", "topology", *arguments]) == 1
     return capsys.readouterr().err

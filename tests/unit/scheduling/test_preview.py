@@ -1,11 +1,13 @@
 """What a change of the inventory would do (topology-scheduling.md, 6 to 8), from region and zone to region, zone and rack."""
 
+from dataclasses import replace
+
 from gitops_ctl.scheduling.explain import explain_queue
 from gitops_ctl.scheduling.flavor import flavor_object, flavors_of
-from gitops_ctl.scheduling.migration import Desired
+from gitops_ctl.scheduling.migration import Desired, decide
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.preview import Fate, Inventory, preview, projected
-from gitops_ctl.scheduling.queue import Managed, Queue, apply_tree
+from gitops_ctl.scheduling.queue import PHASE, Managed, Queue, apply_tree
 from gitops_ctl.scheduling.queue_plan import Plan, World, plan_queue
 from gitops_ctl.scheduling.source import TopologySource
 from tests.support.scheduling_queue import NOW, listed
@@ -103,6 +105,28 @@ def test_a_queue_whose_pool_loses_every_flavor_is_drained_also_when_it_is_idle()
     unmanaged = Inventory({"a": dict(HALL)}, (source(REGION, ZONE),))
     (change,) = preview(live({"a": HALL}, ZONED), unmanaged, [idle], options=Options()).queues
     assert (change.fate, change.after, change.busy) == (Fate.DRAIN, {}, ())
+
+
+def test_without_drain_when_no_flavors_a_lost_pool_keeps_its_last_plan_while_anything_is_reserved():
+    """D27: as the controller does it; a drain that has begun goes on all the same."""
+    world, options = world_of({"a": HALL}, ZONED), Options(drain_when_no_flavors=False)
+    unmanaged = Inventory({"a": dict(HALL)}, (source(REGION, ZONE),))
+
+    def change_of(queue):
+        (change,) = preview(world.nodes, unmanaged, [queue], options=options).queues
+        return change
+
+    busy = live_queue(world, reserved=2)
+    kept = change_of(busy)
+    assert (kept.fate, kept.after, kept.going, kept.workloads, kept.digest) == (Fate.KEPT, kept.before, (), 2, "")
+    assert kept.before
+    desired = Desired(Plan((), {}))
+    assert decide(busy, desired, now=NOW, options=options).write is None
+    idle = live_queue(world, reserved=0)
+    assert change_of(idle).fate is Fate.DRAIN
+    assert decide(idle, desired, now=NOW, options=options).write.policy == "HoldAndDrain"
+    draining = replace(busy, managed=replace(busy.managed, marks={**busy.managed.marks, PHASE: "draining"}))
+    assert change_of(draining).fate is Fate.DRAIN
 
 
 def test_a_node_that_feeds_two_queues_moves_in_both():
