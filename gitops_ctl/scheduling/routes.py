@@ -1,20 +1,21 @@
 """Which change of the cluster wakes which pass (topology-scheduling.md, 3.4, 6.1, 7.3, 7.4 and 8.1).
 
 A route looks at both sides of a change and enqueues keys, most of them a little later: a wave of changes becomes one pass.  Writes of a
-status wake nobody but those who wait for that status.
+status wake nobody but those who wait for that status, or who answer for it.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gitops_ctl.core.conditions import is_true
+from gitops_ctl.core.conditions import condition_of, is_true
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.kube.cache import Change
 from gitops_ctl.scheduling.caches import Caches, cluster_key
 from gitops_ctl.scheduling.contributions import Contributions
+from gitops_ctl.scheduling.migration import CONDITION
 from gitops_ctl.scheduling.names import PROFILE
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.profiles import Profiles
@@ -163,13 +164,16 @@ class Routes:
             self._work.topologies.add(cluster_key(name))
 
     def queue(self, change: Change[JsonObject]) -> None:
-        """A queue changed in anything but its status: progress is seen by looking again."""
+        """A queue changed in anything but what Kueue says in its status: that is seen by looking again.
+
+        Our condition counts: a manager that was stopped just before it sent one writes it when another has long taken over.
+        """
         old, new = change.values
         if new is None or not is_managed(new):
             self._pools.pop(change.key, None)
         else:
             self._pools[change.key] = Queue.of(new)
-        if old is None or new is None or _cause(old) != _cause(new):
+        if old is None or new is None or (_cause(old), _told(old)) != (_cause(new), _told(new)):
             self._work.queues.add(change.key)
 
     def check(self, change: Change[JsonObject]) -> None:
@@ -218,3 +222,7 @@ def _cause(queue: JsonObject) -> tuple[object, ...]:
         metadata.get("labels"),
         metadata.get("annotations"),
     )
+
+
+def _told(queue: JsonObject) -> JsonObject | None:
+    return condition_of(object_at(queue, "status"), CONDITION)

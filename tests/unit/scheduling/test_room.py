@@ -62,6 +62,21 @@ def test_promise_08_a_room_at_rest_writes_nothing() -> None:
     in_world(story)
 
 
+def test_a_condition_that_a_stopped_manager_sends_late_is_put_right() -> None:
+    async def story(world: World) -> None:
+        await hall(world)
+        told = (await world.get(f"{QUEUES}/cpu"))["status"]["conditions"]
+        late = [
+            each | ({"status": "False", "reason": "Migrating"} if each["type"] == "TopologyReady" else {})
+            for each in told
+        ]
+        await world.admin.patch_merge(f"{QUEUES}/cpu", {"status": {"conditions": late}}, subresource="status")
+        await world.until_condition("True/")
+        assert await world.at_rest(600.0) == []
+
+    in_world(story)
+
+
 def test_the_profile_is_one_label_by_server_side_apply() -> None:
     async def story(world: World) -> None:
         await hall(world)
