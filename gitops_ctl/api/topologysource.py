@@ -18,6 +18,7 @@ from gitops_ctl.api.fields import Conditions, Count, Generation, ObjectMeta, Tim
 from gitops_ctl.api.kind import Column, CustomKind
 from gitops_ctl.api.model import RULES_KEY, Model, parse, rule
 from gitops_ctl.api.names import WORKER_GROUP
+from gitops_ctl.core.goduration import nanoseconds
 from gitops_ctl.core.jsonvalue import JsonObject
 
 REVISION_LIMIT: Final = 1024
@@ -154,6 +155,15 @@ class WebhookArm(Model):
     """Secret with the key `token`."""
     tls_client_certificate_secret_ref: ObjectRef | None = None
     """Secret with the keys `tls.crt` and `tls.key`."""
+
+    @rule(
+        "duration(self.timeout) <= duration(self.pollInterval)", message="timeout must not be longer than pollInterval"
+    )
+    def _is_over_before_the_next_poll(self) -> bool:
+        try:
+            return nanoseconds(self.timeout) <= nanoseconds(self.poll_interval)
+        except ValueError:  # the server cannot compare what does not fit in 64 bits either
+            return False
 
     @rule(
         "has(self.bearerTokenSecretRef) != has(self.tlsClientCertificateSecretRef)",

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from gitops_ctl.core.errors import Forbidden, NotFound, Refused
+from gitops_ctl.core.goduration import nanoseconds
 from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
 from gitops_ctl.kube.transport import KubeClient
-from gitops_ctl.scheduling.goduration import nanoseconds
 from gitops_ctl.scheduling.source_rules import CREDENTIALS
 from gitops_ctl.scheduling.source_status import Failed, FailureReason
 from gitops_ctl.scheduling.webhook import ClientCertificate, Inquiry

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, Self
 
+from gitops_ctl.core.goduration import nanoseconds
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, list_at, object_at, text_at
 from gitops_ctl.core.moment import from_rfc3339
-from gitops_ctl.scheduling.goduration import nanoseconds
 from gitops_ctl.scheduling.selectors import Labels, selects
 from gitops_ctl.scheduling.source_rules import chooses_soundly
 

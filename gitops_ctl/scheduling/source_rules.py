@@ -6,9 +6,9 @@ One pure function, for documents in Git, for the start of every reconcile and fo
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from gitops_ctl.core.goduration import nanoseconds
 from gitops_ctl.core.jsonvalue import JsonObject, JsonValue, object_at
 from gitops_ctl.fleet.forms import is_subdomain
-from gitops_ctl.scheduling.goduration import nanoseconds
 from gitops_ctl.scheduling.names import (
     HOSTNAME,
     LONGEST_LABEL,

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from gitops_ctl.scheduling.goduration import nanoseconds
+from gitops_ctl.core.goduration import nanoseconds
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.source_rules import source_problems, source_warnings
 

@@ -1,7 +1,6 @@
 """Durations in the grammar of Go, as exact nanoseconds (topology-scheduling.md, 3.2, D7)."""
 
 import re
-from fractions import Fraction
 from typing import Final
 
 _UNITS: Final = {
@@ -29,13 +28,14 @@ def nanoseconds(text: str) -> int:
     """
     if len(text) > _LONGEST or _WHOLE.fullmatch(text) is None:
         raise ValueError("must be a duration such as 30s, 10m or 1h30m")
-    value = sum(int(Fraction(_digits(number)) * _UNITS[unit]) for number, unit in _PART.findall(text))
+    value = sum(_exactly(number, _UNITS[unit]) for number, unit in _PART.findall(text))
     if value > _LARGEST:
         raise ValueError("is too long: 64 bits of nanoseconds are about 292 years")
     return -value if text.startswith("-") else value
 
 
-def _digits(number: str) -> str:
-    """`1.` and `.5` in a form that every reader of numbers takes."""
+def _exactly(number: str, unit: int) -> int:
+    """Whole nanoseconds in so many units; `1.` and `.5` are numbers too."""
     whole, _, rest = number.partition(".")
-    return f"{whole or '0'}.{rest or '0'}"
+    scale: int = 10 ** len(rest)
+    return int(whole or "0") * unit + int(rest or "0") * unit // scale
