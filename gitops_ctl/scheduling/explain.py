@@ -12,9 +12,9 @@ from gitops_ctl.core.duration import to_text
 from gitops_ctl.scheduling.drain import dropped_flavors, evicts, is_approved, plan_digest
 from gitops_ctl.scheduling.hardware import fed_by
 from gitops_ctl.scheduling.migration import Desired, decide, drain_age_s
-from gitops_ctl.scheduling.names import HOSTNAME, PROFILE
+from gitops_ctl.scheduling.names import ACCELERATABLE, HOSTNAME, PROFILE
 from gitops_ctl.scheduling.options import Options
-from gitops_ctl.scheduling.profile import profile_of
+from gitops_ctl.scheduling.profile import order_note, profile_of
 from gitops_ctl.scheduling.quantity import text_of
 from gitops_ctl.scheduling.queue import PHASE, Queue, quotas_of
 from gitops_ctl.scheduling.queue_plan import Refusal, World, plan_queue, pool_nodes
@@ -59,6 +59,9 @@ def _node_lines(labels: Labels, sources: tuple[TopologySource, ...], options: Op
     counting = sum(candidate.counts for candidate in found.candidates)
     if counting != 1:
         yield Line("levels", f"{counting} sources count, one is needed: the Node has its host name only")
+    levels = next((source.levels for source in sources if source.name == found.source), ())
+    if note := order_note(levels, options=options):
+        yield Line("order", note)
     yield Line("hash input", ", ".join(found.levels))
     if found.gap:
         yield Line("first gap", f"the Node has no value for {found.gap}")
@@ -69,6 +72,8 @@ def _node_lines(labels: Labels, sources: tuple[TopologySource, ...], options: Op
     yield Line("topology", topology_name(found.name))
     fed = fed_by({**labels, PROFILE: found.name}, options=options)
     yield Line("flavors", ", ".join(identity.name for identity in fed.flavors) or "none")
+    if fed.flavors and not options.mixed_on_node and labels.get(ACCELERATABLE) == "true":
+        yield Line("mixed", "a Node with accelerators feeds no CPU flavor (mixed-on-node)")
     for warning in fed.warnings:
         yield Line("warning", warning)
 

@@ -89,6 +89,12 @@ def normalised(levels: tuple[str, ...], *, by_number: bool = False) -> tuple[str
     return (*result, *_coarse_first(run, by_number=by_number))
 
 
+def order_note(levels: tuple[str, ...], *, options: Options) -> str:
+    """What `sort-fabric-tiers` does to these levels; empty where it is off or changes nothing (B8)."""
+    acts = options.sort_fabric_tiers and normalised(levels, by_number=True) != normalised(levels)
+    return "fabric tiers are sorted by number (sort-fabric-tiers)" if acts else ""
+
+
 def hierarchy_problem(source: TopologySource, nodes: Mapping[str, Labels], *, options: Options) -> str:
     """Why the labels of the selected Nodes are no tree of this nodeLabels source (6.3); empty when they are one.
 

@@ -14,7 +14,7 @@ from gitops_ctl.core.jsonvalue import JsonObject, text_at
 from gitops_ctl.scheduling.drop_guard import ALLOW_NODE_DROP, drop_of, drop_problem
 from gitops_ctl.scheduling.nodefeature import FeaturePlan, is_owned, node_of, overlap_of, plan_features
 from gitops_ctl.scheduling.options import Options
-from gitops_ctl.scheduling.profile import hierarchy_problem
+from gitops_ctl.scheduling.profile import hierarchy_problem, order_note
 from gitops_ctl.scheduling.selectors import Labels
 from gitops_ctl.scheduling.snapshot import Snapshot, decode
 from gitops_ctl.scheduling.snapshot_rules import (
@@ -113,6 +113,7 @@ def _found(
     if problems:
         return _Found(Misspecified(problems), None)
     notes = [str(warning) for warning in source_warnings(tree, options=options)]
+    notes += [note] if (note := order_note(source.levels, options=options)) else []
     selected = {name: labels for name, labels in around.nodes.items() if source.chooses(labels)}
     if not source.writes:
         problem = hierarchy_problem(source, around.nodes, options=options)

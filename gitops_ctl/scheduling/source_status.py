@@ -120,7 +120,8 @@ def _applied(outcome: Applied, source: TopologySource) -> Judgement:
     third = _NO_CONFLICT if source.writes else _READ_ONLY
     if outcome.problem:
         reason = "InvalidHierarchy"
-        conditions = (Condition("Ready", "False", reason), Condition("Valid", "False", reason, outcome.problem), third)
+        message = f"{outcome.problem}; {outcome.note}" if outcome.note else outcome.problem
+        conditions = (Condition("Ready", "False", reason), Condition("Valid", "False", reason, message), third)
         return Judgement(conditions)
     conditions = (Condition("Ready", "True", "Observed"), Condition("Valid", "True", "Observed", outcome.note), third)
     return Judgement(conditions, requeue_s=source.poll_interval_s, succeeded=source.writes)

@@ -1,5 +1,7 @@
 """Explanations of a Node and of a queue (topology-scheduling.md, 12: B9 and B10)."""
 
+from dataclasses import replace
+
 from gitops_ctl.scheduling.explain import explain_node, explain_queue, hostname_clashes
 from gitops_ctl.scheduling.migration import Desired, Unsettled
 from gitops_ctl.scheduling.options import Options
@@ -45,6 +47,24 @@ def test_an_ambiguous_node_is_explained():
     assert found["levels"].startswith("2 sources count")
     assert found["label"] == "the Node does not carry it yet"
     assert found["hash input"] == HOSTNAME
+
+
+def test_options_that_act_on_a_node_are_named():
+    tiers = tuple(f"fabric.topograph.run/tier-{number}" for number in (1, 3, 2))
+    key, device = "general.feature.gpustack.ai/amd-25", "acceleratable.feature.gpustack.ai/nvidia-a10"
+    labels = {
+        **dict.fromkeys(tiers, "x"),
+        "gpustack.ai/managed": "true",
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "feature.gpustack.ai/acceleratable": "true",
+        **{key: "true", f"{key}.count": "4", device: "true", f"{device}.count": "2"},
+    }
+    fabric = replace(source(), levels=tiers)
+    acting = told(explain_node(labels, (fabric,), options=Options(sort_fabric_tiers=True, mixed_on_node=False)))
+    assert "(sort-fabric-tiers)" in acting["order"]
+    assert "(mixed-on-node)" in acting["mixed"]
+    assert told(explain_node(labels, (fabric,), options=Options())).keys().isdisjoint({"order", "mixed"})
 
 
 EMPTY = World((), frozenset(), {})

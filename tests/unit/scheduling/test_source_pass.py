@@ -111,6 +111,33 @@ def test_a_read_only_source_over_a_shared_rack_is_no_hierarchy(options):
     assert bench.reason() == "InvalidHierarchy"
 
 
+TIERS = tuple(f"fabric.topograph.run/tier-{number}" for number in (1, 3, 2))
+
+
+@pytest.mark.parametrize("arm", [{"nodeLabels": {}}, config_map()], ids=["nodeLabels", "configMap"])
+def test_sorted_fabric_tiers_are_named_in_the_status_where_the_option_acts(arm):
+    """B8: it does nothing for a run that is in order anyway."""
+
+    def said(levels, **options):
+        bench = Bench(Options(**options), levels=levels, nodes={"a": dict.fromkeys((REGION, *TIERS), "x")}, **arm)
+        bench.look(text({}))
+        assert bench.reason() == "Observed"
+        return bench.message()
+
+    assert said(TIERS, sort_fabric_tiers=True) == "fabric tiers are sorted by number (sort-fabric-tiers)"
+    assert said(TIERS) == said((REGION, *TIERS[:2]), sort_fabric_tiers=True) == ""
+
+
+def test_sorted_fabric_tiers_are_named_beside_the_problem_of_a_hierarchy():
+    options = Options(sort_fabric_tiers=True)
+    bench = Bench(options, levels=TIERS, nodes={"a": {TIERS[0]: "x"}}, nodeLabels={})
+    bench.look()
+    assert bench.reason() == "InvalidHierarchy"
+    assert bench.message().endswith(
+        "coarser fabric.topograph.run/tier-3; fabric tiers are sorted by number (sort-fabric-tiers)"
+    )
+
+
 def test_a_snapshot_becomes_a_node_feature_with_exactly_its_labels(options):
     """Case 33."""
     bench = Bench(options)
