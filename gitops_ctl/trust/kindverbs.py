@@ -44,21 +44,22 @@ class ByField:
         fields: (verb, pointer) of each.
         created: verb of a new document as a whole; empty: its parts speak for themselves.
         gone: verbs of a document that goes; empty: `delete` alone.
-        keeps_removal: taking one of the fields away is `edit`.
+        part: pointer of a part of the document; when it goes as a whole, nothing below it speaks for itself.
     """
 
     fields: tuple[tuple[str, str], ...]
     created: str = ""
     gone: tuple[str, ...] = ()
-    keeps_removal: bool = False
+    part: str = ""
 
     def __call__(self, old: JsonObject | None, new: JsonObject | None) -> Fields:
         if new is None:
             return dict.fromkeys(self.gone, (WHOLE,))
         found: dict[str, tuple[str, ...]] = {self.created: (WHOLE,)} if self.created and old is None else {}
+        if self.part and value_at(new, self.part) is None:
+            return found
         for verb, pointer in self.fields:
-            before, after = value_at(old, pointer), value_at(new, pointer)
-            if same(before, after) or (self.keeps_removal and after is None):
+            if same(value_at(old, pointer), value_at(new, pointer)):
                 continue
             if found.get(verb) != (WHOLE,):
                 found[verb] = (*found.get(verb, ()), pointer)
@@ -115,8 +116,10 @@ ENDPOINT_OF_SOURCE: Final = ByField(
         ("endpoint", f"/spec/webhook/{member}")
         for member in ("url", "bearerTokenSecretRef", "tlsClientCertificateSecretRef", "caBundleConfigMapRef")
     ),
-    keeps_removal=True,
+    part="/spec/webhook",
 )
+"""Without its bundle every authority of the system may vouch for the server, so taking the bundle away is `endpoint` too."""
+
 SOURCE_VERBS: Final = ByAnnotation(_annotations("gitops-ctl.dev/allow-node-drop"), ENDPOINT_OF_SOURCE)
 
 CONTROLLER_VERBS: Final = ByField(

@@ -276,12 +276,15 @@ def test_everything_else_of_a_webhook_source_changes_without_the_verb(
     assert reply.message == ""
 
 
-def test_taking_the_certificate_bundle_away_needs_no_verb_and_giving_it_back_does(who: Identity, chart: Installation):
+def test_taking_the_certificate_bundle_away_needs_the_verb_and_giving_it_back_too(who: Identity, chart: Installation):
+    """Without it every authority of the system may vouch for whoever gets the token."""
     tree = labelled(on_webhook(caBundleConfigMapRef=a_reference("ca")), chart)
     named = f"{SOURCES}/{tree['metadata']['name']}"
     assert who("pointer").post(SOURCES, tree).status == 201
     gone = {"spec": {"webhook": {"caBundleConfigMapRef": None}}}
-    assert who("editor").merge(named, gone).status == 200
+    assert refused(who("editor").merge(named, gone), "endpoints")
+    assert who("pointer").merge(named, gone).status == 200
+    assert who("editor").merge(named, {"spec": {"webhook": {"pollInterval": "5m"}}}).message == ""
     back = {"spec": {"webhook": {"caBundleConfigMapRef": tree["spec"]["webhook"]["caBundleConfigMapRef"]}}}
     assert refused(who("editor").merge(named, back), "endpoints")
 

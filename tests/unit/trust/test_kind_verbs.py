@@ -103,6 +103,17 @@ CASES: dict[str, tuple[JsonObject | None, JsonObject | None, set[str]]] = {
     "another URL": (source(url="https://192.0.2.1/"), source(url="https://192.0.2.2/"), {"endpoint"}),
     "another token": (source(url="u"), source(url="u", bearerTokenSecretRef={"name": "t"}), {"endpoint"}),
     "the webhook goes": (source(url="u"), source(), {"edit"}),
+    "the authority of a source goes": (
+        source(url="u", caBundleConfigMapRef={"name": "ca"}),
+        source(url="u"),
+        {"endpoint"},
+    ),
+    "the webhook goes with its authority": (
+        source(url="u", caBundleConfigMapRef={"name": "ca"}),
+        source(),
+        {"edit"},
+    ),
+    "how often a webhook is asked": (source(url="u"), source(url="u", pollInterval="5m"), {"edit"}),
     "a node drop that is agreed to": (
         source(),
         source(annotations={"gitops-ctl.dev/allow-node-drop": "sha256:1"}),
