@@ -29,8 +29,9 @@ from gitops_ctl.scheduling.resources import (
     SOURCE,
     TOPOLOGY,
 )
-from gitops_ctl.scheduling.seen import SeenFeature, SeenNode, seen_change, seen_feature, seen_node
+from gitops_ctl.scheduling.seen import SeenFeature, SeenNode, seen_change, seen_feature, seen_node, written_at
 from gitops_ctl.scheduling.selectors import Labels
+from gitops_ctl.scheduling.settled import patience_s
 from gitops_ctl.scheduling.topology import MARK as TOPOLOGY_MARK
 from gitops_ctl.scheduling.topology import is_marked
 
@@ -57,8 +58,9 @@ class Caches:
         self.nodes: Informer[SeenNode] = Informer(client, NODE, trim=seen_node, timing=timing, metadata_only=True)
         self.nodes.cache.add_index(PROFILE_INDEX, lambda _key, seen: seen.labels.get(PROFILE, "").split())
         self.sources = whole(SOURCE)
+        self._clock = client.clock
         self.features: Informer[SeenFeature] = Informer(
-            client, NODE_FEATURE, trim=seen_feature, namespace=namespace, timing=timing
+            client, NODE_FEATURE, trim=self._feature, namespace=namespace, timing=timing
         )
         self.features.cache.add_index(NODE_INDEX, lambda _key, seen: [seen.node])
         self.config_maps, self.secrets = changes(CONFIG_MAP), changes(SECRET)
@@ -68,6 +70,12 @@ class Caches:
         self.nfd = Peer(client, (self.features,))
         self.missed: set[str] = set()
         self._needs_checks = bool(options.admission_checks)
+
+    def _feature(self, tree: JsonObject) -> SeenFeature:
+        """With the end of the wait for its labels: only of what stood there before has a wall clock to tell the age."""
+        is_new = self.features.synced.is_set()
+        age_s = None if is_new else (self._clock.wall() - written_at(tree)).total_seconds()
+        return seen_feature(tree, awaited_until_s=self._clock.boot_s() + patience_s(age_s))
 
     @property
     def inventory(self) -> tuple[Informer[Any], ...]:

@@ -22,9 +22,9 @@ from gitops_ctl.scheduling.profile import Profile, profile_of
 from gitops_ctl.scheduling.queue import Queue, is_managed, quotas_of
 from gitops_ctl.scheduling.queue_plan import Plan, World, plan_queue, pool_nodes
 from gitops_ctl.scheduling.required_level import unknown_level
-from gitops_ctl.scheduling.seen import seen_feature
+from gitops_ctl.scheduling.seen import seen_feature, written_at
 from gitops_ctl.scheduling.selectors import Labels, labels_of
-from gitops_ctl.scheduling.settled import Published, settling
+from gitops_ctl.scheduling.settled import PATIENCE_S, Published, settling
 from gitops_ctl.scheduling.source import TopologySource
 from gitops_ctl.scheduling.topology import levels_of
 from gitops_ctl.scheduling.workload import Workload, holding, local_queues_of, uncovered, waiting
@@ -93,7 +93,7 @@ def _unsettled(pool: Mapping[str, Labels], live: Live, now: datetime, options: O
     sources = _sources(live, now)
     staying = {name: labels for name, labels in pool.items() if not _is_going(live.nodes[name])}
     profiles = {name: profile_of(labels, sources, options=options).name for name, labels in staying.items()}
-    found = settling(staying, profiles=profiles, published=_published(sources, live), now=now)
+    found = settling(staying, profiles=profiles, published=_published(sources, live), now_s=now.timestamp())
     return Unsettled(*found.lacking[0], since_s=0.0) if found.lacking else None
 
 
@@ -101,8 +101,9 @@ def _published(sources: Iterable[TopologySource], live: Live) -> Iterator[Publis
     ready = [source.uid for source in sources if source.writes and source.ready[0] == "True"]
     for tree in live.features:
         if any(is_owned(tree, uid) for uid in ready):
-            feature = seen_feature(tree)
-            yield Published(feature.node, feature.labels, feature.written_at)
+            until_s = written_at(tree).timestamp() + PATIENCE_S
+            feature = seen_feature(tree, awaited_until_s=until_s)
+            yield Published(feature.node, feature.labels, feature.awaited_until_s)
 
 
 def _is_going(tree: JsonObject) -> bool:

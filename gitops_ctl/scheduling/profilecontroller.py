@@ -5,7 +5,6 @@ it in one write: while its first source is being looked at, or its labels are on
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from typing import Final
 
 from gitops_ctl.core.conditions import listed
@@ -26,16 +25,16 @@ DRIFT_S: Final = 60.0
 PATIENCE_S: Final = 30.0
 """Seconds without any progress of sources after which a Node without a profile gets the one that it has to have now."""
 MOST_PATIENCE_S: Final = 600.0
-ANOTHER_LOOK: Final = timedelta(seconds=1)
+ANOTHER_LOOK_S: Final = 1.0
 UNUSABLE: Final = "HardwareLabelsUnusable"
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A Node without a profile; `over_at` is when it gets one, None while something is awaited."""
+    """A Node without a profile; `over_s` is when it gets one, None while something is awaited.  All on the boot clock, which never jumps."""
 
-    since: datetime
-    over_at: datetime | None = None
+    since_s: float
+    over_s: float | None = None
 
 
 class ProfileController:
@@ -73,19 +72,19 @@ class ProfileController:
         """How long a Node without a profile may still wait for something that is on its way; zero when nothing is."""
         if PROFILE in seen.labels:
             return 0.0
-        now, waiting = self._ports.clock.wall(), self._waiting.get(key)
+        now_s, waiting = self._ports.clock.boot_s(), self._waiting.get(key)
         if self._is_awaited(key, seen):
-            since = waiting.since if waiting is not None else now
-            self._waiting[key] = _Waiting(since)
-            idle_s = (now - max(since, self._ports.profiles.written_at)).total_seconds()
-            return min(PATIENCE_S - idle_s, MOST_PATIENCE_S - (now - since).total_seconds())
+            since_s = waiting.since_s if waiting is not None else now_s
+            self._waiting[key] = _Waiting(since_s)
+            idle_s = now_s - max(since_s, self._ports.profiles.progress_s)
+            return min(PATIENCE_S - idle_s, MOST_PATIENCE_S - (now_s - since_s))
         if waiting is None:
             return 0.0
-        if waiting.over_at is None:
+        if waiting.over_s is None:
             # The status of a source may be seen before the NodeFeature that was written before it.
-            waiting = self._waiting[key] = replace(waiting, over_at=now + ANOTHER_LOOK)
-        assert waiting.over_at is not None
-        return (waiting.over_at - now).total_seconds()
+            waiting = self._waiting[key] = replace(waiting, over_s=now_s + ANOTHER_LOOK_S)
+        assert waiting.over_s is not None
+        return waiting.over_s - now_s
 
     def _is_awaited(self, key: NamespacedName, seen: SeenNode) -> bool:
         """Whether a source that chooses the Node was not looked at yet, or a Ready one has published labels that the Node lacks."""

@@ -1,6 +1,7 @@
 """The profile of every Node, computed once for each change of the Node or of a source (topology-scheduling.md, 6)."""
 
 import asyncio
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,7 @@ from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.kube.cache import Cache
 from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.profile import profile_name, profile_of
-from gitops_ctl.scheduling.seen import NEVER, SeenNode
+from gitops_ctl.scheduling.seen import SeenNode
 from gitops_ctl.scheduling.source import TopologySource
 from gitops_ctl.scheduling.topology import levels_of, topology_name
 
@@ -29,7 +30,7 @@ class Profiles:
     """A memory in front of `profile_of`; also of the levels behind each profile that was seen.
 
     Attributes:
-        written_at: when a NodeFeature was written last, as far as any was seen.
+        progress_s: when a write of a NodeFeature was seen last, on the boot clock.
     """
 
     def __init__(self, nodes: Cache[SeenNode], *, options: Options, clock: Clock) -> None:
@@ -41,7 +42,7 @@ class Profiles:
         self._known: dict[NamespacedName, tuple[SeenNode, int, Due]] = {}
         self._due: dict[tuple[str, ...], Due] = {}
         self._levels: dict[str, tuple[str, ...]] = {}
-        self.written_at = NEVER
+        self.progress_s = -math.inf
 
     @property
     def sources(self) -> tuple[TopologySource, ...]:
@@ -62,6 +63,10 @@ class Profiles:
             self._sources[name] = now
         self._round += 1
         return True
+
+    def feature_written(self) -> None:
+        """A NodeFeature was seen to be written: what Nodes without a profile wait for moves on."""
+        self.progress_s = self._clock.boot_s()
 
     def forget(self, key: NamespacedName) -> None:
         """A Node is gone."""

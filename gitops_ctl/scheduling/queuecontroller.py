@@ -148,13 +148,13 @@ class QueueController:
                 due[name] = profiles.of(key, seen).name
         ready = {source.uid for source in profiles.sources if source.writes and source.ready[0] == "True"}
         published = [
-            Published(feature.node, feature.labels, feature.written_at)
+            Published(feature.node, feature.labels, feature.awaited_until_s)
             for _, feature in caches.features.cache.items()
             if feature.source in ready
             and (labels := living.get(feature.node)) is not None
             and not feature.labels.items() <= labels.items()
         ]
-        return settling(living, profiles=due, published=published, now=self._ports.clock.wall())
+        return settling(living, profiles=due, published=published, now_s=self._ports.clock.boot_s())
 
     def _give_up(self, found: Settling, memory: _Memory) -> None:
         """One Warning for each Node whose labels are waited for no longer; of many, for the first."""

@@ -129,7 +129,7 @@ class Routes:
             if entry is not None:
                 self._wake_sources(woken_by_feature(sources, entry.value.tree))
         if change.new is not None:
-            self._profiles.written_at = max(self._profiles.written_at, change.new.value.written_at)
+            self._profiles.feature_written()
             # Where NFD is down, no change of the Node would ever tell that its labels are waited for.
             node = change.new.value.node
             self._wake_pools(node, None, self._caches.nodes.cache.get(cluster_key(node)))

@@ -16,7 +16,7 @@ from gitops_ctl.scheduling.names import SOURCE_UID
 from gitops_ctl.scheduling.nodefeature import node_of
 from gitops_ctl.scheduling.selectors import Labels
 
-NEVER = datetime.min.replace(tzinfo=UTC)
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class SeenFeature:
         node: the Node that it is about.
         source: the UID of its controller, of the source that it names where it has none.
         labels: the labels that it asks for.
-        written_at: when anybody wrote it last.
+        awaited_until_s: until when its labels are waited for, on the boot clock.
     """
 
     tree: JsonObject
     node: str
     source: str
     labels: Labels
-    written_at: datetime
+    awaited_until_s: float
 
 
 def seen_node(tree: JsonObject) -> SeenNode:
@@ -53,15 +53,19 @@ def seen_node(tree: JsonObject) -> SeenNode:
     return SeenNode(kept, bool(text_at(tree, "metadata", "deletionTimestamp")))
 
 
-def seen_feature(tree: JsonObject) -> SeenFeature:
+def seen_feature(tree: JsonObject, *, awaited_until_s: float) -> SeenFeature:
     """From a NodeFeature."""
-    times = [text_at(entry, "time") for entry in objects_at(tree, "metadata", "managedFields")]
-    written_at = max(_moment(text) for text in (*times, text_at(tree, "metadata", "creationTimestamp")))
     owner = next((one for one in objects_at(tree, "metadata", "ownerReferences") if bool_at(one, "controller")), None)
     source = text_at(tree, "metadata", "labels", SOURCE_UID) if owner is None else text_at(owner, "uid")
     asked = object_at(tree, "spec", "labels")
     labels = {intern(key): intern(value) for key, value in asked.items() if isinstance(value, str)}
-    return SeenFeature(without_managers(tree), intern(node_of(tree)), intern(source), labels, written_at)
+    return SeenFeature(without_managers(tree), intern(node_of(tree)), intern(source), labels, awaited_until_s)
+
+
+def written_at(tree: JsonObject) -> datetime:
+    """When anybody wrote an object last, by the clock of the server."""
+    times = [text_at(entry, "time") for entry in objects_at(tree, "metadata", "managedFields")]
+    return max(_moment(text) for text in (*times, text_at(tree, "metadata", "creationTimestamp")))
 
 
 def seen_change(_tree: JsonObject) -> None:
@@ -81,4 +85,4 @@ def _moment(text: str) -> datetime:
     try:
         return from_rfc3339(text)
     except ValueError:
-        return NEVER
+        return _NEVER

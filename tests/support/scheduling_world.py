@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,12 +65,27 @@ def flavor_name(profile: str, *, count: int = 4) -> str:
     return f"gpustack--amd-25-linux-amd64-{count}c-{profile}"
 
 
+class _ManagersClock(LoopClock):
+    """That of the manager's machine, whose wall clock may be wrong."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def wall(self) -> datetime:
+        return super().wall() + timedelta(seconds=self._world.skew_s)
+
+
 class Crash(BaseException):
     """The process ends here."""
 
 
 class World:
-    """One cluster.  `warnings` has the Warning events, as (reason, name of the object, note)."""
+    """One cluster.
+
+    Attributes:
+        warnings: the Warning events, as (reason, name of the object, note).
+        skew_s: by how much the wall clock of the manager is ahead of everybody else's.
+    """
 
     def __init__(
         self,
@@ -87,6 +103,7 @@ class World:
         self.warnings: list[tuple[str, str, str]] = []
         self.writes: list[Call] = []
         self.clings = False
+        self.skew_s = 0.0
         self.crash_at: Callable[[Call, Side], bool] = lambda _call, _side: False
         self.room: SchedulingRoom | None = None
         self._running: asyncio.Task[None] | None = None
@@ -114,7 +131,7 @@ class World:
 
     async def start(self, options: Options | None = None, **more: Any) -> SchedulingRoom:
         """A manager leads."""
-        self._client = direct_client(self.api, component="manager", clock=self.clock, point=self._point)
+        self._client = direct_client(self.api, component="manager", clock=_ManagersClock(self), point=self._point)
         await self._client.__aenter__()
         self.room = SchedulingRoom(
             self._client, options=options, emit=self._tell, pace=Pace(blocked_s=5.0, bug_s=5.0), **more

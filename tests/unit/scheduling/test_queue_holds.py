@@ -1,16 +1,13 @@
 """Holds of empty queues, of Git and of other people (topology-scheduling.md, 8.2)."""
 
-from datetime import timedelta
-
 import pytest
 
 from gitops_ctl.scheduling.migration import Desired, Unsettled
 from gitops_ctl.scheduling.queue_plan import Refusal
-from gitops_ctl.scheduling.settled import Published, settling
+from gitops_ctl.scheduling.settled import Published, patience_s, settling
 from tests.support.scheduling_queue import (
     APPLIED,
     EMPTY,
-    NOW,
     PHASE,
     RELEASE,
     SAVED,
@@ -161,17 +158,22 @@ def test_a_node_has_settled_when_it_has_its_profile_and_its_labels():
     """D36."""
     pool = {"a": {PROFILE: "p1", **RACK}, "b": {PROFILE: "p2"}, "c": {}}
     profiles = {"a": "p1", "b": "p1", "c": "p1"}
-    published = [Published("a", RACK, NOW), Published("gone", RACK, NOW)]
-    found = settling(pool, profiles=profiles, published=published, now=NOW)
+    published = [Published("a", RACK, 60.0), Published("gone", RACK, 60.0)]
+    found = settling(pool, profiles=profiles, published=published, now_s=0.0)
     assert found.lacking == (("b", f"{PROFILE}=p1"), ("c", f"{PROFILE}=p1"))
-    assert (found.given_up, found.due_at) == ((), None)
-    assert settling({}, profiles={}, published=published, now=NOW).lacking == ()
+    assert found.given_up == ()
+    assert settling({}, profiles={}, published=published, now_s=0.0).lacking == ()
 
 
-@pytest.mark.parametrize(("age", "waits"), [(0, True), (59, True), (60, False), (600, False)])
-def test_labels_that_nfd_refuses_are_waited_for_a_minute(age, waits):
-    published = [Published("a", RACK, NOW - timedelta(seconds=age))]
-    found = settling({"a": {PROFILE: "p"}}, profiles={"a": "p"}, published=published, now=NOW)
+@pytest.mark.parametrize(("age_s", "waits"), [(0.0, True), (59.0, True), (60.0, False), (600.0, False)])
+def test_labels_that_nfd_refuses_are_waited_for_a_minute(age_s, waits):
+    published = [Published("a", RACK, patience_s(age_s))]
+    found = settling({"a": {PROFILE: "p"}}, profiles={"a": "p"}, published=published, now_s=0.0)
     expected = (("a", "topology.gpustack.ai/rack=r1"),)
     assert (found.lacking, found.given_up) == ((expected, ()) if waits else ((), expected))
-    assert found.due_at == (published[0].written_at + timedelta(seconds=60) if waits else None)
+
+
+@pytest.mark.parametrize(("age_s", "left_s"), [(None, 60.0), (-3600.0, 60.0), (-1.0, 60.0), (20.0, 40.0), (1e9, 0.0)])
+def test_labels_are_never_waited_for_longer_than_a_minute_whatever_the_clocks_say(age_s, left_s):
+    """A write that is seen as it comes is new; a clock that is behind makes nothing older than it is."""
+    assert patience_s(age_s) == left_s

@@ -270,6 +270,19 @@ def test_a_node_whose_source_is_never_looked_at_gets_its_host_name_after_a_while
     in_world(story, nfd=False)
 
 
+def test_a_clock_that_is_set_back_makes_no_node_wait_longer_for_its_first_profile() -> None:
+    async def story(world: World) -> None:
+        await world.node("n1")
+        await inventory(world, "n1")
+        await world.start()
+        await world.clock.sleep(20.0)
+        world.skew_s = -3600.0
+        await world.clock.sleep(20.0)
+        assert await world.profile("n1") == HOSTNAME_ONLY
+
+    in_world(story, nfd=False)
+
+
 def test_labels_that_are_late_are_waited_for_before_a_node_gets_its_first_profile() -> None:
     async def story(world: World) -> None:
         world.nfd.away = True
