@@ -17,7 +17,7 @@ from gitops_ctl.scheduling.options import Options
 from gitops_ctl.scheduling.profile import order_note, profile_of
 from gitops_ctl.scheduling.quantity import text_of
 from gitops_ctl.scheduling.queue import PHASE, Queue, quotas_of
-from gitops_ctl.scheduling.queue_plan import Refusal, World, plan_queue, pool_nodes
+from gitops_ctl.scheduling.queue_plan import Refusal, World, flavor_counts, plan_queue, pool_nodes
 from gitops_ctl.scheduling.selectors import Labels
 from gitops_ctl.scheduling.source import TopologySource
 from gitops_ctl.scheduling.topology import topology_name
@@ -84,6 +84,9 @@ def _queue_lines(queue: Queue, world: World, desired: Desired, now: datetime, op
     plan = plan_queue(queue, world, options=options)
     if isinstance(plan, Refusal):
         yield Line("plan", f"refused, {plan.reason}: {plan.message}")
+        for name, nodes, capacity in flavor_counts(queue, world):
+            told = "unknown" if capacity is None else str(capacity)
+            yield Line(f"flavor {name}", f"{nodes} Nodes, capacity {told}")
     else:
         for name, quota in quotas_of(plan.groups).items():
             nodes = sum(flavor == name for flavor in (plan.members or {}).values())
@@ -91,6 +94,8 @@ def _queue_lines(queue: Queue, world: World, desired: Desired, now: datetime, op
         yield from _going_lines(queue, desired, now, options)
     if desired.unsettled is not None:
         yield Line("unsettled", desired.unsettled.text)
+        if len(desired.unsettled.nodes) > 1:
+            yield Line("unsettled Nodes", f"{len(desired.unsettled.nodes)}: {listed(desired.unsettled.nodes)}")
     if PHASE in queue.managed.marks:
         age = drain_age_s(queue, now=now)
         yield Line(

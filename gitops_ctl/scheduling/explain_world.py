@@ -94,7 +94,8 @@ def _unsettled(pool: Mapping[str, Labels], live: Live, now: datetime, options: O
     staying = {name: labels for name, labels in pool.items() if not _is_going(live.nodes[name])}
     profiles = {name: profile_of(labels, sources, options=options).name for name, labels in staying.items()}
     found = settling(staying, profiles=profiles, published=_published(sources, live), now_s=now.timestamp())
-    return Unsettled(*found.lacking[0], since_s=0.0) if found.lacking else None
+    nodes = tuple(name for name, _ in found.lacking)
+    return Unsettled(*found.lacking[0], since_s=0.0, nodes=nodes) if nodes else None
 
 
 def _published(sources: Iterable[TopologySource], live: Live) -> Iterator[Published]:

@@ -49,11 +49,12 @@ UNSETTLED_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """The first Node of the pool that has not settled, and for how long the pool has not."""
+    """The first Node of the pool that has not settled, and for how long the pool has not; `nodes` are all of them, where somebody asks."""
 
     node: str
     lacks: str
     since_s: float
+    nodes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

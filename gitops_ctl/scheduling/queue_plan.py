@@ -140,6 +140,11 @@ def plan_queue(queue: Queue, world: World, *, options: Options) -> Plan | Refusa
     return refusal or _planned(candidates)
 
 
+def flavor_counts(queue: Queue, world: World) -> tuple[tuple[str, int, int | None], ...]:
+    """Each living flavor of the pool by name, with the number of its Nodes and the capacity that it states, whether there is a plan or not."""
+    return tuple((one.name, len(one.nodes), one.capacity) for one in _candidates(queue, world))
+
+
 def pool_nodes(queue: Queue, nodes: Mapping[str, Labels], *, options: Options) -> Mapping[str, Labels]:
     """The managed Nodes of the queue's pool, those without a profile included (7.5, check 9)."""
     selector = dict(pool_selector(queue.labels) or {})

@@ -144,6 +144,9 @@ def test_an_unsettled_node_is_named_with_what_it_lacks():
         f"node b lacks topology.gpustack.ai/profile={ZONED}"
         == about_queue(queue(nodes("a", "b")), live(nodes=wrong))["unsettled"]
     )
+    both = {name: node(name, profile="fnv64-87bf574bea2a4f23") for name in ("a", "b")}
+    found = about_queue(queue(nodes("a", "b")), live(nodes=both))
+    assert (found["unsettled"].partition(" lacks ")[0], found["unsettled Nodes"]) == ("node a", "2: a, b")
     late = feature("a", **HALL, rack="r1", at="2031-04-02T05:59:30Z")
     found = about_queue(queue(nodes("a", "b")), live(features=(late,)))
     assert found["unsettled"] == f"node a lacks {RACK}=r1"

@@ -192,3 +192,6 @@ def test_a_queue_is_explained_with_its_flavors_and_with_its_refusal():
         line.what: line.text for line in explain_queue(queue, missing, Desired(refused), now=NOW, options=Options())
     }
     assert lines["plan"].startswith("refused, MissingTopology: ")
+    assert lines[f"flavor gpustack--amd-25-linux-amd64-4c-{ZONED}"] == "2 Nodes, capacity 8", (
+        "most wanted when there is no plan"
+    )
