@@ -23,7 +23,7 @@ from gitops_ctl.api.crd import crd_of
 from gitops_ctl.api.kinds import ALL_KINDS
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
 from gitops_ctl.cli.deviceoptions import device_options
-from gitops_ctl.cli.measure import MeasuredGit, measure_rollouts, refresher
+from gitops_ctl.cli.measure import MeasuredGit, measure_rollouts, measure_scheduling, refresher
 from gitops_ctl.cli.pullcheck import pull_child
 from gitops_ctl.cli.revisions import RevisionReader
 from gitops_ctl.cli.rolloutfleet import ManagedFleet
@@ -446,6 +446,8 @@ def _endpoints(settings: Settings, *, leader: Leader, rooms: Rooms, client: Kube
         }
         if rooms.devices is not None:
             metrics.projections.read = rooms.devices.passes
+        if rooms.scheduling is not None:
+            measure_scheduling(metrics, rooms.scheduling)
         if rooms.rollouts is not None:
             measure_rollouts(metrics, rooms.rollouts.controller)
         apps["metrics"] = (

@@ -15,6 +15,7 @@ from gitops_ctl.git.pushing import Pushed, PushRequest
 from gitops_ctl.git.transport import Fetched, FetchRequest, RemoteTip
 from gitops_ctl.kube.asyncqueue import AsyncQueue
 from gitops_ctl.rollout.controller import RolloutController
+from gitops_ctl.scheduling.room import SchedulingRoom
 from gitops_ctl.sync.world import Syncs
 from gitops_ctl.telemetry.metrics import Metrics
 
@@ -96,6 +97,11 @@ def _count_syncs(metrics: Metrics, syncs: Syncs) -> None:
         metrics.syncs.labels(status).set(count)
     for state in _STATES:
         metrics.objects.labels(state).set(objects[state])
+
+
+def measure_scheduling(metrics: Metrics, room: SchedulingRoom) -> None:
+    """From now on the metrics tell whether the room can plan for the Kueue that is there."""
+    metrics.kueue_unsupported.set_function(lambda: float(room.is_kueue_unsupported))
 
 
 def measure_rollouts(metrics: Metrics, controller: RolloutController) -> None:

@@ -99,6 +99,11 @@ class SchedulingRoom:
         """Every queue of the room, for metrics."""
         return self.work.by_name
 
+    @property
+    def is_kueue_unsupported(self) -> bool:
+        """Whether Kueue is there at versions that cannot be planned for (D17)."""
+        return self.caches.kueue.problem is not None
+
     def drains(self) -> Mapping[str, float | None]:
         """Seconds since the drain of each queue in migration began, None where nobody knows."""
         now = self._clock.wall()

@@ -40,6 +40,10 @@ class Metrics:
         )
         self.drains = gauge("gitops_ctl_drains", "Queues that are being drained.")
         self.oldest_drain_seconds = gauge("gitops_ctl_oldest_drain_seconds", "Age of the longest drain of a queue.")
+        self.kueue_unsupported = gauge(
+            "gitops_ctl_kueue_unsupported",
+            "1 while Kueue serves no version that plans can be made for: nothing is planned.",
+        )
         self._count_devices(gauge)
         self._time()
 

@@ -4,7 +4,9 @@ import copy
 from collections import Counter
 from typing import Any
 
+from gitops_ctl.cli.measure import measure_scheduling
 from gitops_ctl.core.codes import ErrorCode
+from gitops_ctl.telemetry.metrics import Metrics
 from tests.doubles.peer_crds import kueue_crds, nfd_crds
 from tests.support.scheduling_world import (
     CRDS,
@@ -141,6 +143,9 @@ def test_a_kueue_that_serves_older_versions_only_is_told_with_its_code() -> None
         await world.start()
         await world.clock.sleep(150.0)
         assert world.room is not None
+        metrics = Metrics()
+        measure_scheduling(metrics, world.room)
+        assert b"gitops_ctl_kueue_unsupported 1.0" in metrics.render()
         assert world.room.caches.kueue.problem is ErrorCode.KUEUE_VERSION_UNSUPPORTED
         assert (await state(world))["kueue"] == "it serves v1beta1 and not v1beta2"
         told = [(reason, about) for reason, about, _ in world.warnings]
@@ -154,6 +159,7 @@ def test_a_kueue_that_serves_older_versions_only_is_told_with_its_code() -> None
 
         await world.until(is_zoned, what="the newer Kueue is used", timeout_s=130.0)
         assert world.room.caches.kueue.problem is None
+        assert b"gitops_ctl_kueue_unsupported 0.0" in metrics.render()
 
     in_world(story, kueue=False)
 
