@@ -56,7 +56,10 @@ def answer(document: Document, *, revision: AcceptedRevision, live: Cluster, hel
 
 
 def _steering(document: Document, *, revision: AcceptedRevision, live: Steering) -> Steering:
-    """Values that are the same in Git and in the cluster, and that somebody with the verb `control` introduced."""
+    """Values that are the same in Git and in the cluster, and that somebody with the verb `control` introduced.
+
+    To cancel, Git alone is enough: it touches nothing, and the commit that asks for it may be one that is held (section 6.6).
+    """
 
     def counts(member: str) -> bool:
         introduced = revision.provenance.of(document.id, f"{_STEERING}/{member}")
@@ -65,6 +68,6 @@ def _steering(document: Document, *, revision: AcceptedRevision, live: Steering)
     asked = cluster_of(document.tree).steering
     return Steering(
         resume=asked.resume if asked.resume == live.resume and counts("resume") else 0,
-        cancel=asked.cancel and live.cancel and counts("cancel"),
+        cancel=asked.cancel and counts("cancel"),
         break_lock=asked.break_lock and live.break_lock and counts("breakLock"),
     )

@@ -166,6 +166,8 @@ def _pending(world: World, operation: Operation) -> Decision:
     record, state, steering = world.cluster.record, operation.state, world.authority.steering
     if not world.authority.revision:
         return _only(world, operation, replace(state, said=Said("NoAcceptedRevision", _frozen(world))))
+    if (turned := _turned(world, operation)) is not None:
+        return _only(world, operation, turned)
     if lock.is_held_by(record, operation):
         begun = replace(operation, state=replace(state, steering=steering))
         return _only(world, operation, _entered(world, begun, STEPS[operation.target][0]))
@@ -228,9 +230,18 @@ def _ended(world: World, operation: Operation) -> State | None:
     if steering.cancel:
         said = Said("Cancelled", "cancelled by a signed commit; nothing was touched")
         return _over(replace(state, steering=steering), Phase.CANCELLED, said)
-    if world.cluster.mode is not operation.target:
-        said = Said("TargetChanged", f"spec.cni.kubeProxy names {world.cluster.mode} now; nothing was touched")
-        return _over(state, Phase.CANCELLED, said)
+    return _turned(world, operation)
+
+
+def _turned(world: World, operation: Operation) -> State | None:
+    """The end of an operation that touched nothing, once cluster or accepted revision name another mode (section 6.6).
+
+    The revision alone is enough: a change back without a consent of its own is held, and never comes to the cluster.
+    """
+    for mode, where in ((world.cluster.mode, ""), (world.authority.mode, " in the accepted revision")):
+        if mode is not None and mode is not operation.target:
+            said = Said("TargetChanged", f"spec.cni.kubeProxy names {mode}{where} now; nothing was touched")
+            return _over(operation.state, Phase.CANCELLED, said)
     return None
 
 

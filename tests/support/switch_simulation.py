@@ -169,6 +169,14 @@ class World:
         """A signed commit: the revision is accepted, and the Sync applies what it declares."""
         self.git.commit_next(**changes)
         self._apply_cluster()
+        self._publish()
+
+    def commit_that_is_held(self, **changes: Any) -> None:
+        """A signed commit: the revision is accepted, and the Sync keeps the cluster as it is."""
+        self.git.commit_next(**changes)
+        self._publish()
+
+    def _publish(self) -> None:
         if self.executor is not None:
             self.executor.revisions.publish(self.git.revision())
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from gitops_ctl.cni.model import Mode
 from tests.doubles.apiserver.api import Snapshot
+from tests.support.simulation import Broken
 from tests.support.simulation_faults import FaultPlan
 from tests.support.simulation_loop import run_virtually
 from tests.support.simulation_search import Search
@@ -102,6 +103,20 @@ async def cancelled(world: World) -> None:
     await world.until(lambda: world.phase == "Cancelled", quiet_s=REST_S)
 
 
+async def reverted(world: World) -> None:
+    """Field and consent are taken back before anything was touched, and the owner's tool rolls out the values all the same.
+
+    The way back has no consent of its own, so the object in the cluster stays as it was: what ends the operation is the revision alone.
+    """
+    world.commit()
+    await world.until(lambda: world.phase == "AwaitingCNIChange" and bool(world.get("proposals")))
+    world.commit_that_is_held(target=Mode(world.git.target).other.value, annotated=False)
+    world.live.change_cni("true")
+    await world.until(lambda: world.phase in ("Cancelled", "Succeeded"), quiet_s=REST_S)
+    if world.live.effects:
+        raise Broken(f"touched although no accepted revision asks for it: {world.live.effects}")
+
+
 async def there_and_back(world: World) -> None:
     """To replaced, and back with a consent of its own."""
     await to_replaced(world)
@@ -126,6 +141,7 @@ STORIES = (
     Story("paused and resumed", "replaced", resumed),
     Story("lost apply", "replaced", lost_apply),
     Story("cancelled", "replaced", cancelled),
+    Story("reverted", "replaced", reverted),
     Story("there and back", "replaced", there_and_back),
     Story("to replaced, real worker", "replaced", to_replaced, real_worker=True),
     Story("to enabled, real worker", "enabled", to_enabled, real_worker=True),

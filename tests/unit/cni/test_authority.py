@@ -186,6 +186,19 @@ async def test_steering_counts_only_where_git_and_cluster_say_the_same_and_someb
     assert (await bench.reader.of(await bench.live())).steering == Steering()
 
 
+async def test_a_cancel_of_a_commit_that_is_held_counts_and_one_that_only_the_cluster_has_does_not(
+    bench: Bench,
+) -> None:
+    bench.git.steering = {"resume": 2, "cancel": True, "breakLock": True}
+    bench.publish()
+    assert (await bench.reader.of(await bench.live(operation={}))).steering == Steering(cancel=True)
+    bench.publish(provenance=Provenance())
+    assert (await bench.reader.of(await bench.live(operation={}))).steering == Steering()
+    bench.git.commit_next(steering={})
+    bench.publish()
+    assert (await bench.reader.of(await bench.live(operation={"cancel": True}))).steering == Steering()
+
+
 async def test_an_object_that_the_sync_holds_is_told_with_its_reason(bench: Bench) -> None:
     bench.publish()
     held = {

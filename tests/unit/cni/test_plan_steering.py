@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from gitops_ctl.cni.model import Introduction, Steering
+import pytest
+
+from gitops_ctl.cni.model import Introduction, Mode, Steering
 from tests.support.switch_bench import Bench, make_bench
 
 
@@ -143,6 +145,90 @@ def test_a_field_that_names_the_other_mode_later_changes_nothing_of_the_operatio
     bench.live.change_cni("false")
     bench.run()
     assert bench.operations[next(iter(bench.operations))]["status"]["phase"] == "Succeeded"
+
+
+def reverted(bench: Bench, **steering: bool) -> None:
+    """A signed commit takes field and consent back; without a consent to the way back the object is held as it was."""
+    other = Mode(bench.target).other
+    bench.authority = replace(
+        bench.authority,
+        revision="d" * 40,
+        mode=other,
+        consent="",
+        introduced=None,
+        held=f"ConsentMissing: spec.cni.kubeProxy changes from {bench.target} to {other}, and nobody consents",
+        steering=Steering(**steering),
+    )
+
+
+def test_a_revert_of_field_and_consent_ends_an_operation_that_touched_nothing_although_the_object_is_held() -> None:
+    bench = waiting()
+    reverted(bench)
+    bench.live.change_cni("true")
+    bench.run()
+    assert bench.phase == "Cancelled"
+    found = bench.condition("Succeeded")
+    assert found["reason"] == "TargetChanged"
+    assert found["message"] == "spec.cni.kubeProxy names enabled in the accepted revision now; nothing was touched"
+    assert (bench.mode, bench.lock, bench.live.effects) == (None, None, [])
+    assert bench.cluster["spec"]["cni"]["kubeProxy"] == "replaced"
+    assert len(bench.operations) == 1
+    bench.run()
+    assert (len(bench.operations), bench.lock, bench.live.effects) == (1, None, [])
+    assert bench.last.problem is not None
+    assert bench.last.problem.reason == "NotFromGit"
+
+
+@pytest.mark.parametrize("target", ["replaced", "enabled"])
+def test_a_revert_ends_an_operation_that_is_paused_in_preflight(target: str) -> None:
+    bench = make_bench(target)
+    bench.live.machines["cp-1"].staged = True
+    bench.run()
+    assert bench.phase == "Paused"
+    reverted(bench)
+    bench.run()
+    assert bench.phase == "Cancelled"
+    assert bench.condition("Succeeded")["reason"] == "TargetChanged"
+
+
+def test_a_revert_with_cancel_in_the_same_commit_ends_the_operation() -> None:
+    bench = waiting()
+    reverted(bench, cancel=True)
+    bench.run()
+    assert bench.phase == "Cancelled"
+    assert bench.condition("Succeeded")["reason"] == "Cancelled"
+    assert bench.status["operation"]["cancel"] is True
+
+
+def test_a_revert_ends_an_operation_before_it_has_the_lock() -> None:
+    bench = make_bench("replaced")
+    bench.steer(cancel=True)
+    bench.run()
+    assert bench.phase == "Pending"
+    reverted(bench, cancel=True)
+    bench.run()
+    assert bench.phase == "Cancelled"
+    assert (bench.lock, bench.live.effects) == (None, [])
+
+
+def test_after_a_revert_field_and_consent_that_are_introduced_anew_start_another_operation() -> None:
+    bench = waiting()
+    known = bench.authority
+    reverted(bench)
+    bench.run()
+    bench.authority = replace(known, revision="e" * 40, introduced=Introduction("e" * 40, "network-author"))
+    bench.live.change_cni("true")
+    bench.run()
+    assert len(bench.operations) == 2
+    assert bench.phase == "Succeeded"
+
+
+def test_a_revert_after_the_mode_was_set_changes_nothing_of_the_operation() -> None:
+    bench = make_bench("replaced").start_machines()
+    reverted(bench)
+    bench.run()
+    assert bench.phase == "Succeeded"
+    assert all(machine.proxy == "disabled" for machine in bench.live.machines.values())
 
 
 def test_X01_a_revision_that_is_refused_later_stops_new_requests_and_undoes_nothing() -> None:
