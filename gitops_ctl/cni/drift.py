@@ -14,12 +14,17 @@ REASON: Final = "KubeProxyDrift"
 def drift_of(
     cluster: Cluster, machines: Sequence[Machine], operations: Sequence[Operation], *, now: datetime
 ) -> Drift | None:
-    """What differs from the mode that the newest operation reached; None when nothing does, or nobody looked."""
+    """What differs from the mode that the newest operation reached; None when nothing does, or nobody looked.
+
+    A look that saw nothing ends no drift: what is unknown is not fine (promise P6).
+    """
     newest = max(operations, key=lambda one: (one.created, one.key.name), default=None)
     if newest is None or newest.state.phase is not Phase.SUCCEEDED or newest.target is not cluster.record.mode:
         return None
     proxy = newest.observed.proxy if newest.observed is not None else None
-    if proxy is None or proxy.present is (newest.target is Mode.ENABLED):
+    if proxy is None:
+        return cluster.record.drift
+    if proxy.present is (newest.target is Mode.ENABLED):
         return None
     if newest.target is Mode.REPLACED:
         message = f"the DaemonSet kube-proxy is back although Cilium serves Services; {_renderers(machines)}"

@@ -14,6 +14,9 @@ from gitops_ctl.core.conditions import Condition, listed
 REBOOT: Final = frozenset({"reboot", "kube-proxy"})
 """Classes that take effect at a reboot only, unless the switch applies them."""
 
+_API_SERVER: Final = "api-server"
+"""The class of what restarts the API server: beside it the switch does not take its own part along (section 7.4)."""
+
 _KEEP: Final = (
     "keep the kube-proxy part of the base at the current mode until the other paths are converged, then switch"
 )
@@ -35,7 +38,8 @@ def report_of(cluster: Cluster, machine: Machine) -> MachineReport:
     if not waiting:
         return MachineReport(Condition("Ready", "True", "Observed"))
     others = [item for item in waiting if not is_kube_proxy(item)]
-    if is_pending(cluster) and not others:
+    restarts = _restarts_api_server(machine)
+    if is_pending(cluster) and not others and not restarts:
         return MachineReport(
             Condition(
                 "Ready",
@@ -47,8 +51,15 @@ def report_of(cluster: Cluster, machine: Machine) -> MachineReport:
     paths = tuple(item.path for item in waiting)
     message = f"a reboot applies {listed(paths)}"
     if is_pending(cluster) and len(others) < len(waiting):
-        message = f"{message}; {_KEEP}"
+        also = f"; {listed(restarts)} restarts the API server" if restarts else ""
+        message = f"{message}{also}; {_KEEP}"
     return MachineReport(Condition("Ready", "False", "RebootRequired", message), paths)
+
+
+def _restarts_api_server(machine: Machine) -> tuple[str, ...]:
+    """Paths beside which the switch refuses a control plane."""
+    found = (machine.pending or ()) if machine.is_control_plane else ()
+    return tuple(item.path for item in found if item.cls == _API_SERVER)
 
 
 def is_kube_proxy(item: Pending) -> bool:

@@ -17,6 +17,7 @@ from gitops_ctl.cni.model import (
     Action,
     Authority,
     Cluster,
+    Consumed,
     Introduction,
     Machine,
     Mode,
@@ -166,15 +167,15 @@ def _pending(world: World, operation: Operation) -> Decision:
     record, state, steering = world.cluster.record, operation.state, world.authority.steering
     if not world.authority.revision:
         return _only(world, operation, replace(state, said=Said("NoAcceptedRevision", _frozen(world))))
-    if (turned := _turned(world, operation)) is not None:
-        return _only(world, operation, turned)
     if lock.is_held_by(record, operation):
         begun = replace(operation, state=replace(state, steering=steering))
         return _only(world, operation, _entered(world, begun, STEPS[operation.target][0]))
-    found = unrecorded(world.cluster, operation, world.authority)
+    found, over = unrecorded(world.cluster, operation, world.authority), _turned(world, operation)
     if isinstance(found, Problem):
-        return _only(world, operation, replace(state, phase=Phase.CANCELLED, said=Said(found.reason, found.message)))
-    if found is not None:
+        over = replace(state, phase=Phase.CANCELLED, said=Said(found.reason, found.message))
+    if over is not None:
+        return _only(world, operation, over)
+    if isinstance(found, Consumed):
         return Decision(record=replace(record, consumed=found))
     if (waits := _queue_reason(record, steering, live=world.cluster.steering)) is not None:
         return _only(world, operation, replace(state, said=waits))

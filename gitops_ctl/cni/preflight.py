@@ -177,15 +177,16 @@ def _contract(cluster: Cluster, machines: Sequence[Machine], observed: Observed)
     known = [
         seen for machine in machines if (seen := observed.machines.get(machine.name)) is not None and seen.reachable
     ]
+    forms = sorted({seen.contract for seen in known if seen.contract})
+    # One machine with a document is enough: all get that form, also those that have none yet.
+    written = cluster.contract or max(forms, default="")
     for seen in known:
         version = version_of(seen.version)
-        wanted = cluster.contract or seen.contract
-        if wanted == "v1.14" and (version is None or version < _DOCUMENTS_SINCE):
+        if written == "v1.14" and (version is None or version < _DOCUMENTS_SINCE):
             yield Problem(
                 "ContractMismatch",
                 f"{seen.name} runs Talos {seen.version or 'unknown'}, which has no document KubeProxyConfig",
             )
-    forms = sorted({seen.contract for seen in known if seen.contract})
     if len(forms) > 1 and not cluster.contract:
         yield Problem("ContractMismatch", f"the machines use different forms of configuration: {', '.join(forms)}")
 

@@ -14,7 +14,10 @@ _VERIFY = "verify"
 
 
 def remove(view: View, seen: Observed) -> Outcome:
-    """Once, after every machine: while an agent may run the old mode, or a control plane would bring it back, nothing is removed."""
+    """Once, after every machine: while an agent may run the old mode, or a control plane would bring it back, nothing is removed.
+
+    Objects that are gone already are no way around the hold: a control plane that still renders them brings them back at the next sync.
+    """
     request = view.state.request(Action.REMOVE)
     if (blind := unread(seen)) is not None:
         return blind if request is None else replace(blind, asks=(request,))
@@ -23,7 +26,8 @@ def remove(view: View, seen: Observed) -> Outcome:
     if _unswitched(view) or absent_machines(view) is not None:
         return Outcome(Verdict.BACK)
     if is_proxy_gone(seen.proxy):
-        return passed()
+        held = on_hold([machine for machine in view.machines if machine.name not in _done(view)])
+        return pauses(held.reason, held.message) if held is not None else passed()
     receipt = view.operation.receipts.get(request.id) if request is not None else None
     if receipt is not None and (stop := _stops(view, receipt, reason="KubeProxyNotRemoved")) is not None:
         return stop
@@ -103,8 +107,12 @@ def _before_removal(view: View, seen: Observed) -> Outcome | None:
 
 def _unswitched(view: View) -> bool:
     """Whether a machine is left that was on hold, or not there, while the others were switched."""
-    done = {row.name for row in view.state.rows if row.state is Progress.DONE}
-    return any(not machine.held and machine.name not in done for machine in view.machines)
+    return any(not machine.held and machine.name not in _done(view) for machine in view.machines)
+
+
+def _done(view: View) -> frozenset[str]:
+    """Machines that this operation has switched."""
+    return frozenset(row.name for row in view.state.rows if row.state is Progress.DONE)
 
 
 def _rendering(view: View, seen: Observed) -> Outcome | None:

@@ -48,6 +48,23 @@ def test_a_daemon_set_that_vanishes_is_reported_and_goes_away_with_its_cause() -
     assert drift(bench) == {}
 
 
+def test_a_drift_and_its_beginning_stay_while_the_cluster_cannot_be_read() -> None:
+    bench = finished()
+    bench.live.proxy, bench.live.proxy_pods = True, 5
+    look(bench)
+    known = drift(bench)
+    assert known["reason"] == "KubeProxyDrift"
+    bench.live.problems = [{"reason": "Unavailable", "message": "the API server of the cluster does not answer"}]
+    look(bench)
+    assert drift(bench) == known
+    bench.live.problems = []
+    look(bench)
+    assert drift(bench) == known
+    bench.live.proxy, bench.live.proxy_pods = False, 0
+    look(bench)
+    assert drift(bench) == {}
+
+
 def test_a_switch_that_was_broken_off_has_no_drift() -> None:
     bench = make_bench("replaced")
     bench.live.machines["cp-2"].refuses = "ApplyRefused: no"

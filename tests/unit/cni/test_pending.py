@@ -9,6 +9,7 @@ from gitops_ctl.core.ids import NamespacedName
 PROXY = Pending("KubeProxyConfig.enabled", "kube-proxy")
 LEGACY = Pending("cluster.proxy.disabled", "kube-proxy")
 KERNEL = Pending("machine.install.extraKernelArgs", "reboot")
+API_SERVER = Pending("cluster.apiServer.extraArgs", "api-server")
 SAFE = Pending("cluster.inlineManifests", "safe")
 
 
@@ -55,9 +56,20 @@ def test_without_a_pending_switch_the_change_stays_reboot_required(consent: str,
 
 
 def test_a_kube_proxy_change_that_restarts_the_api_server_is_none_of_the_switch() -> None:
-    restarts = Pending("cluster.apiServer.extraArgs", "api-server")
-    report = report_of(cluster(Mode.REPLACED, "replaced", None), machine(PROXY, restarts, KERNEL))
+    report = report_of(cluster(Mode.REPLACED, "replaced", None), machine(PROXY, API_SERVER))
     assert report.ready.reason == "RebootRequired"
+    assert report.reboot_paths == (PROXY.path,)
+    assert report.ready.message == (
+        "a reboot applies KubeProxyConfig.enabled; cluster.apiServer.extraArgs restarts the API server; "
+        "keep the kube-proxy part of the base at the current mode until the other paths are converged, then switch"
+    )
+
+
+def test_a_restart_of_the_api_server_alone_is_no_reason_for_a_reboot_and_a_worker_has_none() -> None:
+    alone = report_of(cluster(Mode.REPLACED, "replaced", None), machine(API_SERVER))
+    assert (alone.ready.reason, alone.reboot_paths) == ("Observed", ())
+    worker = Machine("node-1", "worker", has_base=True, pending=(LEGACY, API_SERVER))
+    assert report_of(cluster(Mode.REPLACED, "replaced", None), worker).ready.reason == "KubeProxySwitchPending"
 
 
 def test_without_a_supplied_base_there_is_no_pending_path() -> None:

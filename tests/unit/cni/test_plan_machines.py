@@ -201,6 +201,22 @@ def test_a_control_plane_that_is_put_on_hold_fails_the_removal_until_the_hold_is
     assert bench.live.broken == []
 
 
+def test_a_control_plane_on_hold_fails_the_removal_although_somebody_deleted_the_objects_by_hand() -> None:
+    bench = make_bench("replaced").start_machines()
+    bench.hold("cp-3")
+    bench.live.proxy, bench.live.proxy_pods = False, 0
+    bench.run()
+    assert (bench.phase, bench.step) == ("Paused", "replaced/6-remove-kube-proxy")
+    reason, message = bench.paused
+    assert reason == "ControlPlaneOnHold"
+    assert "cp-3" in message
+    bench.hold("cp-3", on=False)
+    bench.steer(resume=1)
+    bench.run()
+    assert bench.phase == "Succeeded"
+    assert bench.rows["cp-3"] == "Done"
+
+
 def test_no_machine_is_asked_for_while_an_agent_may_run_the_old_mode() -> None:
     bench = make_bench("replaced").start_machines()
     bench.live.agents_ready = False

@@ -191,6 +191,26 @@ def test_a_form_that_the_cluster_names_replaces_the_one_that_the_machines_have()
     assert bench.phase == "AwaitingCNIChange"
 
 
+def test_one_document_among_older_machines_without_either_form_stops_before_anything_is_touched() -> None:
+    def mixed(bench: Bench) -> None:
+        for name, machine in bench.live.machines.items():
+            first = name == "cp-1"
+            machine.contract, machine.version = ("v1.14", "v1.14.0") if first else ("", "v1.13.2")
+
+    reason, message = refused(mixed)
+    assert reason == "ContractMismatch"
+    assert "cp-2 runs Talos v1.13.2, which has no document KubeProxyConfig" in message
+    assert "cp-1 runs" not in message
+
+
+def test_machines_of_one_release_without_either_form_beside_one_document_may_be_switched() -> None:
+    bench = make_bench("replaced")
+    for name, machine in bench.live.machines.items():
+        machine.contract = "v1.14" if name == "cp-1" else ""
+    bench.run()
+    assert bench.phase == "AwaitingCNIChange"
+
+
 def test_nothing_to_do_ends_at_once_and_says_so() -> None:
     bench = make_bench("replaced")
     bench.live.value, bench.live.agents_run = "true", "replaced"
