@@ -7,13 +7,13 @@ The sessions have the methods of NetconfSession and raise its errors; faults are
 keys, time-outs and threads is tested with sshd.
 """
 
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from lxml import etree
 
 from gitops_ctl.core.codes import ErrorCode
@@ -30,7 +30,7 @@ class MemoryDevice(DeviceFile):
     def __init__(self, device: dict[str, Any], *, now: Callable[[], float] = time.time) -> None:
         super().__init__(Path("memory"), now=now)
         self.now = now
-        self._text = json.dumps(device)
+        self._text = msgspec.json.encode(device)
 
     def fault(self, kind: str, **members: Any) -> None:
         """See tools/peers/iosxe/netconf.py."""
@@ -41,11 +41,11 @@ class MemoryDevice(DeviceFile):
     def _locked(self) -> Iterator[None]:
         yield
 
-    def _load(self) -> str:
+    def _load(self) -> bytes:
         return self._text
 
     def _save(self, device: dict[str, Any]) -> None:
-        self._text = json.dumps(device)
+        self._text = msgspec.json.encode(device)
 
 
 class _Wire:

@@ -4,7 +4,6 @@ Every write of the manager can fail; what workers, administrators and the topolo
 """
 
 import asyncio
-import copy
 import itertools
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -36,6 +35,7 @@ from gitops_ctl.rollout.targets import Target
 from tests.doubles.apiserver import ApiServer
 from tests.doubles.apiserver.api import Snapshot
 from tests.doubles.apiserver.direct import direct_client
+from tests.doubles.apiserver.structure import copied
 from tests.doubles.peer_crds import install
 from tests.support.kube_clock import JumpingClock
 from tests.support.ledger_bench import Faults
@@ -156,7 +156,7 @@ class AdmissionWorld:
         return self.api.store.put(collection, (meta.get("namespace", ""), meta["name"]), tree)
 
     def tree(self, collection: tuple[str, str], name: str, namespace: str = NAMESPACE) -> Any:
-        return copy.deepcopy(self.api.store.get(collection, (namespace, name)))
+        return copied(self.api.store.get(collection, (namespace, name)))
 
     def change(self, collection: tuple[str, str], name: str, *path: str, to: Any, namespace: str = NAMESPACE) -> None:
         """Set one member of a stored object; None removes it."""

@@ -96,7 +96,7 @@ class Checkpoint:
     """A world between two turns."""
 
     store: Snapshot
-    switches: Mapping[str, str]
+    switches: Mapping[str, bytes]
     journal: Mapping[ClaimKey, Claim]
     now_s: float
     turn: int

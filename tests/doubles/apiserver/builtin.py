@@ -41,6 +41,8 @@ def normal(shape: Shape, value: Any, path: str = "") -> tuple[Any, list[str]]:
     Raises:
         ApiError: 400, a value of the wrong type.
     """
+    if shape.is_open:
+        return _without_nulls(value), []
     shape = shape.resolved(value)
     if shape.kind == "map":
         return _normal_map(shape, value, path)
@@ -57,6 +59,13 @@ def normal(shape: Shape, value: Any, path: str = "") -> tuple[Any, list[str]]:
     if not structure.scalar_fits(shape.scalar, value):
         raise _cannot_unmarshal(value, path, shape.scalar)
     return value, []
+
+
+def _without_nulls(value: Any) -> Any:
+    """`value` without members that are null: all that is normal about one that may be anything."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _normal_map(shape: Shape, value: Any, path: str) -> tuple[Any, list[str]]:
@@ -270,7 +279,7 @@ _DEFAULTS: Mapping[str, Callable[[Tree], None]] = {
 
 def defaulted(resource: Resource, tree: Tree) -> Tree:
     """`tree` with the defaults of its kind, as far as the double knows them."""
-    result: Tree = json.loads(json.dumps(tree))
+    result: Tree = copied(tree)
     fill = _DEFAULTS.get(resource.kind)
     if fill is not None:
         fill(result)

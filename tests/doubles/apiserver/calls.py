@@ -8,6 +8,7 @@ from tests.doubles.apiserver.answers import ApiError, Cause, Named, Tree, invali
 from tests.doubles.apiserver.fieldset import Path
 from tests.doubles.apiserver.request import Request, Target
 from tests.doubles.apiserver.resources import Resource
+from tests.doubles.apiserver.schema_facts import Fact, Schema
 from tests.doubles.apiserver.structure import copied
 
 
@@ -61,11 +62,25 @@ def missing_kind(resource: Resource, request: Request) -> str:
 
 
 def presented(resource: Resource, tree: Tree) -> Tree:
-    """A stored object in the version of `resource`: its apiVersion, and the defaults of that version."""
+    """A stored object in the version of `resource`: its apiVersion, and the defaults of that version.
+
+    Like the stored tree itself, the result is never changed in place.
+    """
     if resource.schema is None:
         return tree
-    result: Tree = {**tree, "apiVersion": resource.api_version}
-    return {**structural.defaulted(resource.schema, result)}
+    shown = _shown(tree)
+    if resource.api_version not in shown or shown[resource.api_version][0] is not resource.schema:
+        result = structural.defaulted(resource.schema, {**tree, "apiVersion": resource.api_version})
+        shown[resource.api_version] = resource.schema, result
+    return shown[resource.api_version][1]
+
+
+def _unseen(_: Tree) -> dict[str, tuple[Schema, Tree]]:
+    return {}
+
+
+_shown = Fact(_unseen, most=1000)
+"""How a tree was presented, by the version."""
 
 
 def has_generation(resource: Resource) -> bool:

@@ -7,6 +7,7 @@ from tests.doubles.apiserver.answers import Cause, Tree, invalid, invalid_value
 from tests.doubles.apiserver.cel import Rules
 from tests.doubles.apiserver.custom import every_rule
 from tests.doubles.apiserver.resources import Resource, builtin_types
+from tests.doubles.apiserver.schema_facts import Fact
 from tests.doubles.apiserver.shapes import object_shape
 from tests.doubles.apiserver.store import Collection
 from tests.doubles.apiserver.structure import copied
@@ -46,7 +47,7 @@ def collection_of(definition: Mapping[str, Any]) -> Collection:
     return (definition["spec"]["group"], definition["spec"]["names"]["plural"])
 
 
-def resources_of(definition: Mapping[str, Any]) -> tuple[Resource, ...]:
+def _resources_of(definition: Mapping[str, Any]) -> tuple[Resource, ...]:
     """One resource a served version."""
     spec = definition["spec"]
     names, group = spec["names"], spec["group"]
@@ -73,6 +74,10 @@ def resources_of(definition: Mapping[str, Any]) -> tuple[Resource, ...]:
             )
         )
     return tuple(result)
+
+
+resources_of = Fact(_resources_of, most=500)
+"""One resource a served version; servers of the same definition share what is compiled of it."""
 
 
 def initial_status(definition: Mapping[str, Any]) -> Tree:

@@ -1,8 +1,11 @@
 """Checks of custom resources: schema, lists with keys, CEL rules with and without the old value."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+import msgspec
 
 from tests.doubles.apiserver.answers import Cause, Tree, not_implemented
 from tests.doubles.apiserver.cel import RuleFailed, Rules, bound, escaped, is_transition
@@ -16,6 +19,7 @@ UNCHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
 )
+MOST_VERDICTS = 5000
 _MISSING: Any = object()
 _REASONS = {
     "FieldValueInvalid": "Invalid value",
@@ -28,8 +32,34 @@ _REASONS = {
 def problems(schema: Schema, new: Tree, old: Tree | None, *, rules: Rules) -> list[Cause]:
     """Everything that a server finds wrong with a custom resource; `old` is the stored one on an update.
 
-    What was wrong before and did not change is let pass (ratcheting).
+    What was wrong before and did not change is let pass (ratcheting).  The same question is answered once: nothing but the two trees decides.
     """
+    question = hashlib.blake2b(msgspec.json.encode((_judged(new), _judged(old))), digest_size=16).digest()
+    known = _verdicts(schema)
+    if question not in known:
+        if len(known) >= MOST_VERDICTS:
+            known.clear()
+        known[question] = tuple(_problems(schema, new, old, rules=rules))
+    return list(known[question])
+
+
+def _judged(tree: Tree | None) -> Tree | None:
+    """`tree` without what every write changes and no rule sees."""
+    if tree is None:
+        return None
+    seen = {name: item for name, item in tree["metadata"].items() if name not in ("managedFields", "resourceVersion")}
+    return {**tree, "metadata": seen}
+
+
+def _unknown(_: Schema) -> dict[bytes, tuple[Cause, ...]]:
+    return {}
+
+
+_verdicts = Fact(_unknown)
+"""What was found, by what was asked."""
+
+
+def _problems(schema: Schema, new: Tree, old: Tree | None, *, rules: Rules) -> list[Cause]:
     found = list(schema_problems(schema, new, skip=TYPE_AND_METADATA))
     found += duplicates(schema, new)
     if old is not None:

@@ -1,4 +1,4 @@
-"""Facts about schemas that take a walk to find, found once: schemas are never changed in place."""
+"""Facts about schemas and other trees that are never changed in place: what takes a walk to find is found once."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -11,16 +11,16 @@ ANY: Schema = {}
 
 
 class Fact(Generic[T]):
-    """What `find` says of a schema; it is kept beside its answer, so that no other one can take its identity."""
+    """What `find` says of a tree; it is kept beside its answer, so that no other one can take its identity."""
 
-    def __init__(self, find: Callable[[Schema], T]) -> None:
-        self._find = find
+    def __init__(self, find: Callable[[Schema], T], *, most: int = MOST) -> None:
+        self._find, self._most = find, most
         self._known: dict[int, tuple[Schema, T]] = {}
 
     def __call__(self, schema: Schema) -> T:
         known = self._known.get(id(schema))
         if known is None:
-            if len(self._known) >= MOST:
+            if len(self._known) >= self._most:
                 self._known.clear()
             known = self._known[id(schema)] = (schema, self._find(schema))
         return known[1]

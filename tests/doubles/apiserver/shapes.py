@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from tests.doubles.apiserver.fieldset import compact
+from tests.doubles.apiserver.schema_facts import Fact
 
 Kind: TypeAlias = Literal["scalar", "map", "list", "untyped"]
 Types: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -32,7 +33,8 @@ class Shape:
         self.default = default
         self.preserves = deduced or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
         self.kind: Kind = self._kind()
-        self._children: dict[str, Shape | None] = {}
+        self._children: dict[str, Shape] = {}
+        self._forms: dict[str, Shape] = {}
 
     def _kind(self) -> Kind:
         declared = self.schema.get("type")
@@ -87,19 +89,22 @@ class Shape:
 
     def child(self, name: str) -> "Shape | None":
         """The shape of a member; None when the type does not have it."""
-        if name not in self._children:
-            self._children[name] = self._compile(name)
-        return self._children[name]
+        found = self._children.get(name)
+        if found is None:
+            if name not in self.fields:
+                return self._other
+            found = self._children[name] = Shape(self.fields[name], self.types)
+        return found
 
-    def _compile(self, name: str) -> "Shape | None":
-        if name in self.fields:
-            return Shape(self.fields[name], self.types)
+    @cached_property
+    def _other(self) -> "Shape | None":
+        """The shape of members that are not declared."""
         extra = self.schema.get("additionalProperties")
         if isinstance(extra, Mapping):
-            return Shape(extra, self.types, deduced=not extra)
+            return Shape(extra, self.types) if extra else anything(self.types)
         free = self.kind == "map" and not self.fields and extra is not False
         if self.preserves or free:
-            return Shape({}, self.types, deduced=True)
+            return anything(self.types)
         return None
 
     def step_of(self, item: Any) -> str:
@@ -125,14 +130,34 @@ class Shape:
         """This shape, or for an untyped one the one that fits `value`: maps are open, lists atomic."""
         if self.kind != "untyped":
             return self
-        if isinstance(value, Mapping):
+        form = "map" if isinstance(value, Mapping) else "list" if isinstance(value, list) else "scalar"
+        found = self._forms.get(form)
+        if found is None:
+            found = self._forms[form] = self._form(form)
+        return found
+
+    def _form(self, form: str) -> "Shape":
+        if form == "map":
             schema: dict[str, Any] = {"type": "object"}
             if not self.preserves:
                 schema["x-kubernetes-map-type"] = "atomic"
             return Shape(schema, self.types, deduced=True)
-        if isinstance(value, list):
+        if form == "list":
             return Shape({"type": "array"}, self.types, deduced=True)
         return Shape({"x-kubernetes-int-or-string": True}, self.types)
+
+    @cached_property
+    def is_open(self) -> bool:
+        """True when nothing is said about the value, nor about any member of it."""
+        return self.preserves and not self.schema
+
+
+def _anything(types: Types) -> Shape:
+    return Shape({}, types, deduced=True)
+
+
+anything = Fact(_anything)
+"""The shape that says nothing; one for all places, so that what is compiled of it is compiled once."""
 
 
 def object_shape(schema: Mapping[str, Any], types: Types) -> Shape:

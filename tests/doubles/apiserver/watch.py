@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from tests.doubles.apiserver.answers import ApiError, Tree, bad_request, expired, internal
 from tests.doubles.apiserver.calls import presented
@@ -93,8 +92,8 @@ class Watch:
             return None
         return self._shown("MODIFIED" if was else "ADDED", change.new)
 
-    def _shown(self, kind: str, tree: Mapping[str, Any]) -> Tree:
-        shown = presented(self.resource, dict(tree))
+    def _shown(self, kind: str, tree: Tree) -> Tree:
+        shown = presented(self.resource, tree)
         whole = {"kind": self.resource.kind, "apiVersion": self.resource.api_version, **shown}
         return {"type": kind, "object": metadata_of(whole) if self.partial else whole}
 

@@ -1,10 +1,11 @@
 """Creation, replacement, patches and server-side apply: one pipeline of decode, own, isolate, validate, store."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from tests.doubles.apiserver import builtin, crds, custom, managed, metadata, structural, structure
 from tests.doubles.apiserver.answers import (
@@ -106,13 +107,12 @@ class Writes:
         live = self._live(call)
         if live is None:
             raise not_found(call.subject)
-        current = copied(live)
         if media_type == MERGE:
             if not isinstance(body, Mapping):
                 raise bad_request("Invalid JSON Patch")
-            patched = merge_patched(current, body)
+            patched = merge_patched(live, body)
         else:
-            patched = json_patched(current, body)
+            patched = json_patched(live, body)
         tree = self._decoded(call, patched)
         metadata.match_path(tree, call.target)
         return 200, self._update(call, live, tree, None)
@@ -386,5 +386,5 @@ class Writes:
             raise invalid(resource.as_kind(new["metadata"].get("name", "")), causes)
         if resource.collection == crds.DEFINITIONS:
             crds.check(new, resource=resource, rules=self.rules)
-        if len(json.dumps(new, separators=(",", ":"))) > MAX_STORED_BYTES:
+        if len(msgspec.json.encode(new)) > MAX_STORED_BYTES:
             raise internal("etcdserver: request is too large")

@@ -1,5 +1,6 @@
 """The operational data of a device, in the shape of the published Cisco-IOS-XE models as far as somebody reads them."""
 
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,17 +10,23 @@ CISCO = "http://cisco.com/ns/yang/Cisco-IOS-XE-"
 _STATES = {"committed": "provisioned-committed", "active": "provisioned-uncommitted", "added": "installed"}
 
 
-def operational_data(device: dict[str, Any], *, now: float = 0.0) -> list[etree._Element]:
-    """One tree for each model, in no order that anybody may rely on; `now` is what the clock of the device is made from."""
-    return [
-        _interfaces(device),
-        _cdp(device),
-        _lldp(device),
-        _install(device),
-        _filesystems(device),
-        _hardware(device, now),
-        _apps(device),
-    ]
+def operational_data(
+    device: dict[str, Any], *, now: float = 0.0, wanted: Collection[str] | None = None
+) -> list[etree._Element]:
+    """One tree for each model, in no order that anybody may rely on; `now` is what the clock of the device is made from.
+
+    `wanted` are names of the roots that are asked for; all are without it.
+    """
+    builders: dict[str, Callable[[], etree._Element]] = {
+        "interfaces": lambda: _interfaces(device),
+        "cdp-neighbor-details": lambda: _cdp(device),
+        "lldp-entries": lambda: _lldp(device),
+        "install-oper-data": lambda: _install(device),
+        "cisco-platform-software": lambda: _filesystems(device),
+        "device-hardware-data": lambda: _hardware(device, now),
+        "app-hosting-oper-data": lambda: _apps(device),
+    }
+    return [build() for name, build in builders.items() if wanted is None or name in wanted]
 
 
 def configuration(device: dict[str, Any], text: str) -> list[etree._Element]:

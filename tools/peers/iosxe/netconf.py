@@ -120,7 +120,8 @@ class Session:
             for told in fault["errors"]:
                 _add_error(reply, told)
         elif name == "get":
-            self._data(reply, models.operational_data(self._file.read(), now=self._now()), operation, fault)
+            trees = models.operational_data(self._file.read(), now=self._now(), wanted=_wanted(operation))
+            self._data(reply, trees, operation, fault)
         elif name == "get-config":
             store = etree.QName(operation.find(f"{{{NETCONF}}}source")[0]).localname
             device = self._file.read()
@@ -183,6 +184,12 @@ class Session:
                 pass
             raise Gone
         return fault
+
+
+def _wanted(operation: etree._Element) -> set[str] | None:
+    """Names of the trees that the filter of a request is about."""
+    filtering = operation.find(f"{{{NETCONF}}}filter")
+    return None if filtering is None else {etree.QName(pattern).localname for pattern in filtering}
 
 
 def _add_error(reply: etree._Element, told: dict[str, Any]) -> None:

@@ -6,13 +6,14 @@ Times are seconds of the epoch, sizes are bytes.
 """
 
 import fcntl
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 AUTO_ABORT_S = 7200
 FLASH = 11_353_194_496
@@ -39,10 +40,10 @@ class DeviceFile:
         """The device to be changed in place; nothing is kept when the block raises."""
         with self._locked():
             before = self._load()
-            device: dict[str, Any] = json.loads(before)
+            device: dict[str, Any] = msgspec.json.decode(before)
             pass_time(device, self._now())
             yield device
-            if json.dumps(device) != before:
+            if msgspec.json.encode(device) != before:
                 self._save(device)
 
     def take_fault(self, side: str, *places: str) -> dict[str, Any] | None:
@@ -67,12 +68,12 @@ class DeviceFile:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _load(self) -> str:
-        return self.path.read_text()
+    def _load(self) -> bytes:
+        return self.path.read_bytes()
 
     def _save(self, device: dict[str, Any]) -> None:
         beside = self.path.with_name(f"{self.path.name}.new")
-        beside.write_text(json.dumps(device))
+        beside.write_bytes(msgspec.json.encode(device))
         os.replace(beside, self.path)
 
 

@@ -38,8 +38,8 @@ def _selected(pattern: etree._Element, node: etree._Element) -> etree._Element |
 
 def _same(pattern: etree._Element, node: etree._Element) -> bool:
     """Whether a pattern is about this node; one without a namespace is about any."""
-    name, other = etree.QName(pattern), etree.QName(node)
-    return name.localname == other.localname and name.namespace in (None, other.namespace)
+    name, other = str(pattern.tag), str(node.tag)
+    return name == other or (name[0] != "{" and name == other.rpartition("}")[2])
 
 
 def _equal(pattern: etree._Element, node: etree._Element) -> bool:
