@@ -184,21 +184,24 @@ class ApiServer:
             raise not_implemented("OpenAPI documents")
         if path == "/version":
             return Answer(200, dict(VERSION))
-        resources = [item for item in self.catalogue.all() if not self._hidden.get(item.collection)]
         aggregated = discovery.wants_aggregated(request.headers.get("accept", ""))
         if path in ("/api", "/apis") and aggregated:
-            body = discovery.aggregated(resources, core=path == "/api", stale=self.stale_groups)
+            body = discovery.aggregated(self._announced(), core=path == "/api", stale=self.stale_groups)
             return Answer(200, body, {"Content-Type": discovery.AGGREGATED})
         if path == "/api":
             return Answer(200, discovery.core_versions("127.0.0.1"))
         if path == "/apis":
-            return Answer(200, discovery.group_list(resources))
-        return self._group_version(path, resources)
+            return Answer(200, discovery.group_list(self._announced()))
+        return self._group_version(path)
 
-    def _group_version(self, path: str, resources: list[Resource]) -> Answer | None:
+    def _announced(self) -> list[Resource]:
+        """What discovery tells of."""
+        return [item for item in self.catalogue.all() if not self._hidden.get(item.collection)]
+
+    def _group_version(self, path: str) -> Answer | None:
         parts = path.strip("/").split("/")
         if parts[0] == "apis" and len(parts) == 2:
-            versions = list(dict.fromkeys(item.version for item in resources if item.group == parts[1]))
+            versions = list(dict.fromkeys(item.version for item in self._announced() if item.group == parts[1]))
             if not versions:
                 raise path_not_found()
             document = discovery.group_document(parts[1], versions)
@@ -212,6 +215,7 @@ class ApiServer:
         if group in self.stale_groups:
             text = "the server is currently unable to handle the request"
             raise ApiError(503, text, "ServiceUnavailable", {})
+        resources = self._announced()
         if not any((item.group, item.version) == (group, version) for item in resources):
             raise resource_not_found() if self.catalogue.is_builtin(group) else path_not_found()
         return Answer(200, discovery.resource_list(resources, group=group, version=version))

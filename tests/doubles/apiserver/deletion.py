@@ -25,6 +25,8 @@ class Deletion:
     store: Store
     catalogue: Catalogue
     writes: Writes
+    _collected: int = -1
+    """The version at which nothing was left to collect."""
 
     def delete(self, call: Call) -> tuple[int, Tree]:
         """DELETE of one object."""
@@ -102,10 +104,9 @@ class Deletion:
 
     def collect(self) -> None:
         """Run the garbage collector, the namespace controller and the definition finalizer until nothing changes."""
-        before = -1
-        while before != self.store.version:
-            before = self.store.version
-            for resource, key, tree in list(self._objects()):
+        while self._collected != self.store.version:
+            self._collected = self.store.version
+            for resource, key, tree in [item for item in self._objects() if _is_of_interest(item[2])]:
                 if self.store.get(resource.collection, key) is tree:
                     self._collect_one(resource, key, tree)
 
@@ -217,6 +218,11 @@ def _check_preconditions(call: Call, live: Tree, wanted: Mapping[str, Any]) -> N
             subject = Named(call.resource.group, call.resource.kind, call.target.name)
             text = f"the {word} in the precondition ({wanted[field]}) does not match the {word} in record ({found}). {hint}"
             raise conflict(subject, text)
+
+
+def _is_of_interest(tree: Tree) -> bool:
+    """Whether a collector may have something to do with the object."""
+    return "ownerReferences" in tree["metadata"] or "deletionTimestamp" in tree["metadata"]
 
 
 def _refers_to(tree: Tree, uid: str) -> bool:
