@@ -41,8 +41,8 @@ class LocalSystem:
         command = self.command(name, *arguments)
         return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
 
-    def up(self) -> dict[str, Any]:
-        done = self.run("up", "-o", "json")
+    def up(self, *arguments: str) -> dict[str, Any]:
+        done = self.run("up", "-o", "json", *arguments)
         assert done.returncode == 0, done.stderr
         state: dict[str, Any] = json.loads(done.stdout)
         return state
@@ -57,25 +57,41 @@ class LocalSystem:
         return (self.directory / "logs" / "supervisor.log").read_text()
 
 
-@pytest.fixture
-def system(control_plane: ControlPlaneHandle, tmp_path: Path) -> Iterator[LocalSystem]:
-    """A local system from the same programs as the shared control plane; stopped after the test."""
-    assets = tmp_path / "assets"
-    assets.mkdir()
+@pytest.fixture(scope="module")
+def assets(control_plane: ControlPlaneHandle, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of the shared control plane."""
+    assets = tmp_path_factory.mktemp("assets")
     binaries = control_plane.binaries
     for program in (binaries.etcd, binaries.kube_apiserver, binaries.kube_controller_manager):
         (assets / program.name).symlink_to(program)
     for program in (binaries.kube_scheduler, binaries.kubectl):
         (assets / program.name).symlink_to(program)
-    system = LocalSystem(tmp_path / "system", assets)
+    return assets
+
+
+@pytest.fixture
+def system(assets: Path, tmp_path: Path) -> Iterator[LocalSystem]:
+    """A local system of this test alone; stopped after it."""
+    yield from _until_purged(LocalSystem(tmp_path / "system", assets))
+
+
+@pytest.fixture(scope="module")
+def kept(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSystem]:
+    """The local system of several tests: each begins with `up`, which starts nothing where the one before left it up."""
+    yield from _until_purged(LocalSystem(tmp_path_factory.mktemp("kept") / "system", assets))
+
+
+def _until_purged(system: LocalSystem) -> Iterator[LocalSystem]:
     yield system
-    system.run("down", "--purge")
+    assert system.run("down", "--purge").returncode == 0
     assert system.nothing_runs()
+    assert not system.directory.exists()
 
 
 def test_up_gives_a_working_kubeconfig_and_a_second_up_keeps_data_and_address(
-    system: LocalSystem, control_plane: ControlPlaneHandle
+    kept: LocalSystem, control_plane: ControlPlaneHandle
 ) -> None:
+    system = kept
     first = system.up()
     kubectl = [control_plane.kubectl, "--kubeconfig", first["kubeconfig"]]
     subprocess.run([*kubectl, "create", "namespace", "kept"], check=True, capture_output=True)
@@ -94,11 +110,9 @@ def test_up_gives_a_working_kubeconfig_and_a_second_up_keeps_data_and_address(
     )
     assert found.stdout == "namespace/kept\n"
 
-    assert system.run("down", "--purge").returncode == 0
-    assert not system.directory.exists()
 
-
-def test_kill_9_of_the_supervisor_leaves_no_process_and_the_next_up_works(system: LocalSystem) -> None:
+def test_kill_9_of_the_supervisor_leaves_no_process_and_the_next_up_works(kept: LocalSystem) -> None:
+    system = kept
     state = system.up()
     assert sorted(state["processes"]) == sorted(COMPONENTS)
     os.kill(state["supervisor"], signal.SIGKILL)
@@ -118,7 +132,8 @@ def test_kill_9_of_a_supervisor_that_is_still_starting_leaves_no_process(system:
 @pytest.mark.parametrize(
     "component", [name if name == "etcd" else pytest.param(name, marks=pytest.mark.soak) for name in COMPONENTS]
 )
-def test_kill_9_of_a_component_stops_all_and_says_which(system: LocalSystem, component: str) -> None:
+def test_kill_9_of_a_component_stops_all_and_says_which(kept: LocalSystem, component: str) -> None:
+    system = kept
     state = system.up()
     os.kill(state["processes"][component], signal.SIGKILL)
     until(system.nothing_runs, timeout_s=20)
@@ -131,7 +146,9 @@ def test_kill_9_of_a_component_stops_all_and_says_which(system: LocalSystem, com
 
 def test_a_system_that_has_an_owner_ends_with_it(control_plane: ControlPlaneHandle, tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as owner:
-        job = Job(tmp_path / "owned", control_plane.binaries, Options(durable=False), owner=owner.pid)
+        job = Job(
+            tmp_path / "owned", control_plane.binaries, Options(durable=False, controllers=False), owner=owner.pid
+        )
         asyncio.run(start_supervisor(job, clock=SystemClock()))
         owner.kill()
     until(lambda: processes_of(str(tmp_path / "owned")) == [], timeout_s=20)
@@ -146,34 +163,33 @@ def test_down_also_stops_a_system_that_is_still_starting(system: LocalSystem) ->
     assert system.nothing_runs()
 
 
-def test_up_in_the_foreground_stops_everything_on_ctrl_c(system: LocalSystem) -> None:
+def test_an_up_beside_another_up_waits_and_gets_the_same_system_which_ctrl_c_stops(system: LocalSystem) -> None:
     process = system.start_in_foreground()
-    until((system.directory / "system.json").exists)
+    until(lambda: any("etcd" in _program(pid) for pid in processes_of(str(system.directory))))
+    assert system.up()["supervisor"] == process.pid
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=20) == 0
     assert system.nothing_runs()
 
 
-def test_an_up_beside_another_up_waits_and_gets_the_same_system(system: LocalSystem) -> None:
-    other = system.start_in_foreground()
-    until(lambda: any("etcd" in _program(pid) for pid in processes_of(str(system.directory))))
-    assert system.up()["supervisor"] == other.pid
-    system.run("down")
-    assert other.wait(timeout=20) == 0
-
-
-def test_two_systems_at_once_find_their_own_ports(
-    system: LocalSystem, control_plane: ControlPlaneHandle, tmp_path: Path
+def test_two_systems_at_once_find_their_own_ports_and_the_one_without_a_manager_leaves_the_product_out(
+    kept: LocalSystem, system: LocalSystem, control_plane: ControlPlaneHandle
 ) -> None:
-    first = system.up()
-    other = LocalSystem(tmp_path / "other", tmp_path / "assets")
+    first = kept.up()
     # The ports of the first, as if this folder had used them before.
-    other.directory.mkdir()
-    (other.directory / "ports.json").write_text((system.directory / "ports.json").read_text())
-    try:
-        assert other.up()["server"] not in (first["server"], control_plane.url)
-    finally:
-        other.run("down", "--purge")
+    system.directory.mkdir()
+    (system.directory / "ports.json").write_text((kept.directory / "ports.json").read_text())
+    second = system.up("--no-manager")
+    assert second["server"] not in (first["server"], control_plane.url)
+    assert (bool(first["manager"]), second["manager"]) == (True, 0)
+    done = subprocess.run(
+        [sys.executable, "-m", "gitops_ctl", "status", "--kubeconfig", second["kubeconfig"]],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error GC2009 kind-not-served\n")
 
 
 def test_up_with_a_kubeconfig_starts_nothing_and_down_leaves_that_cluster_alone(
