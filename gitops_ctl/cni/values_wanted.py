@@ -210,14 +210,15 @@ def wanted_changes(
 
 
 def _keeps_host(layers: Layers, key: str, kept: list[str]) -> bool:
-    """An address that works stays, and its port with it."""
-    hosts = layers.setters(HOST)
+    """An address that works stays, and its port with it; what is substituted later is said of either."""
+    hosts, found = layers.setters(HOST), layers.setters(key)
     if not hosts or hosts[0].value in (None, ""):
         return False
-    if key == HOST:
-        note = f"{HOST} in {hosts[0].layer.what} is kept"
-        value = hosts[0].value
-        kept.append(f"{note}: it is substituted later" if isinstance(value, str) and "${" in value else note)
+    value = found[0].value if found else ABSENT
+    is_substituted = isinstance(value, str) and "${" in value
+    if key == HOST or is_substituted:
+        note = f"{key} in {found[0].layer.what} is kept"
+        kept.append(f"{note}: it is substituted later" if is_substituted else note)
     return True
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gitops_ctl.cni.messages import Place, awaiting
+from gitops_ctl.cni.messages import Place, awaiting, succeeded
 from gitops_ctl.cni.model import CiliumSeen, MachineSeen, Mode, Observed
 from tests.support.switch_bench import BEGIN, make_bench
 
@@ -67,3 +67,11 @@ def test_the_pause_names_step_reason_and_the_value_to_set() -> None:
     message = bench.paused[1]
     assert message.startswith("step replaced/1-preflight failed: StagedConfigPending: cp-1")
     assert message.endswith("to try this step again set spec.cni.operation.resume: 1 in Git")
+
+
+def test_the_end_of_a_removal_names_udp_clients_that_may_stick_to_dead_backends() -> None:
+    """cilium/cilium#12859: sockets that were connected before keep the backend that they have."""
+    text = succeeded(Mode.REPLACED, noted="the Service kubernetes answered")
+    assert "UDP clients that were connected may have to be restarted" in text
+    assert text.endswith("; the Service kubernetes answered")
+    assert "UDP" not in succeeded(Mode.ENABLED)

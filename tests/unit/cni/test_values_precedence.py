@@ -279,6 +279,13 @@ def test_a_host_that_works_is_kept_with_its_port(host, is_kept):
     assert any("substituted later" in one for one in plan.warnings) is ("${" in host)
 
 
+def test_a_port_that_is_substituted_later_is_left_and_said():
+    text = b"kubeProxyReplacement: false\nk8sServiceHost: localhost\nk8sServicePort: ${CNI_PORT:-7445}\n"
+    plan = planned({"v.yaml": text})
+    assert not any("k8sServicePort" in edit.pointer for _, edit in plan.edits)
+    assert "k8sServicePort in v.yaml is kept: it is substituted later" in plan.warnings
+
+
 def test_keys_in_different_places_are_changed_where_they_win():
     repository = flux(inline="values: {rollOutCiliumPods: false, k8sServiceHost: ''}")
     plan = planned(repository)

@@ -90,6 +90,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("stateful set on delete", an("apps/v1/StatefulSet", spec={"updateStrategy": {"type": "OnDelete"}}), "Current"),
     ("daemon set done", an("apps/v1/DaemonSet", status=DAEMON), "Current"),
+    # siderolabs/talos#13875: a check that asks only whether something is broken does not wait for pods that nobody wants.
+    ("daemon set that wants no pod", an("apps/v1/DaemonSet", status={"observedGeneration": 1}), "Current"),
     ("daemon set not observed", an("apps/v1/DaemonSet"), "InProgress"),
     ("daemon set not ready", an("apps/v1/DaemonSet", status={**DAEMON, "numberReady": 0}), "InProgress"),
     (
