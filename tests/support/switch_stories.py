@@ -11,8 +11,8 @@ from tests.support.simulation import Broken
 from tests.support.simulation_faults import FaultPlan
 from tests.support.simulation_loop import run_virtually
 from tests.support.simulation_search import Search
-from tests.support.switch_scripted import RealWorker, Scripted
-from tests.support.switch_simulation import NAMESPACE, REST_S, World, first_store, new_world
+from tests.support.switch_scripted import RealWorker, Scripted, supplied_base
+from tests.support.switch_simulation import API, NAMESPACE, PLANES, REST_S, World, first_store, new_world
 
 Play = Callable[[World], Awaitable[None]]
 
@@ -126,6 +126,30 @@ async def there_and_back(world: World) -> None:
     await succeeded(world)
 
 
+async def from_a_base(world: World) -> None:
+    """Somebody renders the new mode for the control planes as soon as Git asks for it: nobody is told to reboot into it, and the
+    switch applies exactly what was rendered.
+    """
+    for name in PLANES:
+        patch = {"spec": {"configSecretRef": {"name": f"{name}-base"}}}
+        world.ask("PATCH", f"{API}/talosmachines/{name}", patch, media="application/merge-patch+json")
+    world.commit()
+    await world.until(lambda: world.phase == "AwaitingCNIChange" and _reports(world) == {"KubeProxySwitchPending"})
+    if any("rebootPaths" in world.get("talosmachines")[name]["status"] for name in PLANES):
+        raise Broken("a machine whose switch is pending names paths for a reboot")
+    world.live.change_cni("true")
+    await succeeded(world)
+    await world.until(lambda: _reports(world) == {"Observed"}, quiet_s=REST_S)
+    if any(world.live.machines[name].active != supplied_base() for name in PLANES):
+        raise Broken("a control plane does not have what was rendered for it")
+
+
+def _reports(world: World) -> set[str]:
+    """What the control planes say of themselves."""
+    found = [world.get("talosmachines")[name].get("status", {}) for name in PLANES]
+    return {one["reason"] for status in found for one in status.get("conditions", [{"reason": ""}])}
+
+
 def merged(world: World) -> None:
     """A person merged the open pull request."""
     for name in world.get("proposals"):
@@ -145,6 +169,7 @@ STORIES = (
     Story("there and back", "replaced", there_and_back),
     Story("to replaced, real worker", "replaced", to_replaced, real_worker=True),
     Story("to enabled, real worker", "enabled", to_enabled, real_worker=True),
+    Story("from a supplied base, real worker", "replaced", from_a_base, real_worker=True),
 )
 
 
