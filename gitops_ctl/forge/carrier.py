@@ -18,11 +18,12 @@ from gitops_ctl.forge.branchname import MOST_SUFFIX, branch_name, number_of, wit
 from gitops_ctl.forge.content import FileEdit, edit_digest
 from gitops_ctl.forge.conversation import CLOSE_MARKER, OPEN_MARKER
 from gitops_ctl.forge.desk import Authorship, BaseView, Desk
-from gitops_ctl.forge.errors import AlreadyExists, ForbiddenOrMissing
+from gitops_ctl.forge.errors import AlreadyExists, BaseMissing, ForbiddenOrMissing
 from gitops_ctl.forge.marker import Marker, read_marker, same_body, search_text, with_block
 from gitops_ctl.forge.model import Action, Decision, Ended, Facts, Pull, Refresh, Remembered, Tip, Wanted
-from gitops_ctl.forge.neutral import MergeState, PullRequest, Review
+from gitops_ctl.forge.neutral import MergeState, PullRequest, Repository, Review
 from gitops_ctl.forge.plan import decide
+from gitops_ctl.forge.project import base_missing, of_project, project_of
 from gitops_ctl.forge.text import Told, body_of, commit_message, diff_of, title_of
 from gitops_ctl.git.pushing import PushRefused
 
@@ -115,6 +116,7 @@ class Carrier:
         self._record = record
         self._clock = clock
         self._warning = ""
+        self._project: Repository | None = None
 
     async def run(self) -> Outcome:
         """Look, decide, act.
@@ -123,6 +125,15 @@ class Carrier:
             SpliceRefused: the edits cannot be made on the present base; nothing was pushed.
             PushRefused, LeaseLost, BaseMissing and the errors of the forge: see there.
         """
+        if self._forge is None:
+            return await self._pass()
+        self._project = await project_of(self._forge)
+        try:
+            return await self._pass()
+        except BaseMissing as error:
+            raise base_missing(error, self._project) from error
+
+    async def _pass(self) -> Outcome:
         pull = await self._find_pull()
         view = await self._view(pull)
         seen, decision = await self._choose(pull, view)
@@ -146,7 +157,7 @@ class Carrier:
                 return known
             # It was given up for a branch of another name, whose pull request was not recorded, or not made.
             return await self._open_one(branch)
-        found = await self._forge.find_open(branch, base=self._desk.base_branch) or await self._find_marked()
+        found = await self._open_one(branch) or await self._find_marked()
         self.remembered = replace(self.remembered, number=0, url="")
         return found
 
@@ -157,7 +168,7 @@ class Carrier:
         """
         assert self._forge is not None
         try:
-            known = await self._forge.get(number)
+            known = self._here(await self._forge.get(number))
         except ForbiddenOrMissing:
             return None
         first, branch = self._asked.first_branch, known.head.branch
@@ -175,7 +186,7 @@ class Carrier:
         purpose = self._asked.told.purpose
         fits = []
         for pr in await self._forge.find_by_marker(search_text(purpose)):
-            marker = read_marker(pr.body)
+            marker = read_marker(self._here(pr).body)
             known = isinstance(marker, Marker) and marker.purpose == purpose
             named = number_of(pr.head.branch, first=self._asked.first_branch)
             if known and named and not pr.is_fork and pr.base.branch == self._desk.base_branch:
@@ -218,7 +229,12 @@ class Carrier:
     async def _open_one(self, branch: str) -> PullRequest | None:
         if self._forge is None:
             return None
-        return await self._forge.find_open(branch, base=self._desk.base_branch)
+        found = await self._forge.find_open(branch, base=self._desk.base_branch)
+        return self._here(found) if found is not None else None
+
+    def _here(self, pull: PullRequest) -> PullRequest:
+        assert self._project is not None
+        return of_project(pull, self._project)
 
     async def _tip(self, branch: str, *, pull: PullRequest | None, view: BaseView | None) -> Tip | None:
         commit = await self._desk.tip_of(branch)
@@ -320,7 +336,7 @@ class Carrier:
         try:
             made = await self._forge.create(branch, base=base, title=title_of(told), body=body, labels=LABELS)
         except AlreadyExists:
-            found = await self._forge.find_open(branch, base=base)
+            found = await self._open_one(branch)
             if found is None:
                 raise
             made = found

@@ -82,13 +82,16 @@ class GitlabAdapter:
         full_name = text_at(tree, "path_with_namespace")
         if not self._project.isdigit() and full_name.lower() != self._project.lower():
             raise RepositoryUnavailable(f"the project {self._project} was moved to {full_name}")
+        number = str(int_at(tree, "id"))
+        if self._project.isdigit() and number != self._project:
+            raise RepositoryUnavailable(f"the forge answers for the project {self._project} with the project {number}")
         levels = [
             int_at(tree, "permissions", kind, "access_level")
             for kind in ("project_access", "group_access")
             if object_at(tree, "permissions", kind)
         ]
         return Repository(
-            id=str(int_at(tree, "id")),
+            id=number,
             full_name=full_name,
             default_branch=text_at(tree, "default_branch"),
             clone_url=text_at(tree, "http_url_to_repo"),

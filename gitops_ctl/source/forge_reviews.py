@@ -1,7 +1,7 @@
 """Reads the reviews of a forge's merge, once, before the merge is accepted (forges.md, section 11.2; gitops.md, section 4.6).
 
-Two calls: which pull request the merge commit came from, and its reviews.  What is read is evidence, not a verdict: the trust
-room decides which of it counts.  Nothing is concluded from a forge that cannot be read.
+Three calls: the project, which of its pull requests the merge commit came from, and the reviews of that one.  What is read is evidence,
+not a verdict: the trust room decides which of it counts.  Nothing is concluded from a forge that cannot be read.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,6 +18,7 @@ from gitops_ctl.forge.access import read_authorities, read_forge_token
 from gitops_ctl.forge.adapter import ForgeAdapter
 from gitops_ctl.forge.adapters import forge_adapter
 from gitops_ctl.forge.neutral import Review as ForgeReview
+from gitops_ctl.forge.project import of_project
 from gitops_ctl.kube.transport import KubeClient
 from gitops_ctl.trust.reviews import Review, ReviewEvidence
 
@@ -74,11 +75,13 @@ async def read_reviews(adapter: ForgeAdapter, *, merge: str, now: datetime) -> R
     """The reviews of the pull request that a merge commit came from.
 
     Raises:
+        RepositoryUnavailable: the project was moved, or the forge answers for another repository.
         NotFound: the forge does not know the pull request (yet).
         GitopsError: the forge cannot be read.
     """
+    project = await adapter.repo()
     pull = await adapter.pr_of_merge(merge)
-    if pull is None or pull.merge_sha != merge:
+    if pull is None or of_project(pull, project).merge_sha != merge:
         raise NotFound(f"the forge knows no pull request whose merge made {merge}", subject=merge)
     reviews = tuple(_review(each) for each in await adapter.reviews(pull) if _decides(each))
     evidence = ReviewEvidence(merge, pull.head.sha, reviews, number=pull.number)

@@ -25,7 +25,8 @@ from gitops_ctl.forge.adapter import ForgeAdapter
 from gitops_ctl.forge.controller import Adapter
 from gitops_ctl.forge.errors import TokenRejected
 from gitops_ctl.forge.marker import MarkerState, read_marker
-from gitops_ctl.forge.neutral import PullRequest, StatusState
+from gitops_ctl.forge.neutral import PullRequest, Repository, StatusState
+from gitops_ctl.forge.project import of_project
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import FetchLimits, FetchRequest, GitTransport, Ref
 from gitops_ctl.git.url import parse_url
@@ -104,7 +105,7 @@ class Told:
     """What a process remembers of one source; a restarted one asks the forge.
 
     Attributes:
-        refused: calls whose refusal was told already.
+        refused: calls whose refusal was told already, and `project` when that is not to be had.
     """
 
     due_s: float = 0.0
@@ -147,12 +148,15 @@ class Post:
 class PullTelling:
     """One look at the pull requests of one source."""
 
-    def __init__(self, post: Post, *, source: GitSource, adapter: ForgeAdapter, revision: AcceptedRevision) -> None:
-        """`revision` is the accepted base."""
+    def __init__(
+        self, post: Post, *, source: GitSource, adapter: ForgeAdapter, project: Repository, revision: AcceptedRevision
+    ) -> None:
+        """`revision` is the accepted base, `project` what the forge shows under the name that the source gives."""
         self._post = post
         self._ports, self._told = post.ports, post.told
         self._source = source
         self._adapter = adapter
+        self._project = project
         self._revision = revision
         self._request: FetchRequest | None = None
 
@@ -164,6 +168,8 @@ class PullTelling:
         """
         told, pace = self._told, self._ports.pace
         pulls = await self._adapter.list_open(self._source.spec.ref.branch or "", most=MOST_PULLS)
+        for pr in pulls:
+            of_project(pr, self._project)
         told.pulls = {pr.number: told.pulls.get(pr.number) or Pull() for pr in pulls}
         checks = CHECKS_PER_PASS
         for pr in pulls:

@@ -9,16 +9,21 @@ Rules:
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from gitops_ctl.api.gitops import GitSource, parse_git_source
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.forge import access
 from gitops_ctl.forge.adapter import ForgeAdapter
-from gitops_ctl.forge.errors import TokenRejected
+from gitops_ctl.forge.errors import RepositoryUnavailable, TokenRejected
+from gitops_ctl.forge.neutral import Repository
+from gitops_ctl.forge.project import project_of
 from gitops_ctl.source.pulltelling import Ports, Post, PullTelling, Told
 from gitops_ctl.source.summarise import error_text
 from gitops_ctl.source.verdictstatus import CONTEXT, Verdict, verdict_of
+
+_PROJECT: Final = "project"
 
 Lookup = Callable[[NamespacedName], JsonObject | None]
 SyncsOf = Callable[[NamespacedName], Iterable[JsonObject]]
@@ -74,13 +79,26 @@ class Teller:
             return None
         post = Post(self._ports, tree, memory.told)
         try:
+            project = await project_of(adapter)
+            memory.told.refused.discard(_PROJECT)
             await self._tell_verdict(post, adapter, verdict, memory=memory)
-            await self._tell_pulls(post, adapter, source, key=key)
-        except TokenRejected as error:
-            memory.rejected = token
-            self._ports.events.emit(tree, type="Warning", reason=error.reason, action="Tell", note=error_text(error))
-            return self._ports.pace.refused_s
+            await self._tell_pulls(post, adapter, source, project=project)
+        except (TokenRejected, RepositoryUnavailable) as error:
+            return self._refused(tree, error, token=token, memory=memory)
         return self._rest_s(memory, verdict)
+
+    def _refused(
+        self, tree: JsonObject, error: TokenRejected | RepositoryUnavailable, *, token: str, memory: _Memory
+    ) -> float:
+        """Tell it, once while it lasts; gives the seconds until it is tried again."""
+        is_known = isinstance(error, RepositoryUnavailable) and _PROJECT in memory.told.refused
+        if not is_known:
+            self._ports.events.emit(tree, type="Warning", reason=error.reason, action="Tell", note=error_text(error))
+        if isinstance(error, TokenRejected):
+            memory.rejected = token
+            return self._ports.pace.refused_s
+        memory.told.refused.add(_PROJECT)
+        return self._ports.pace.poll_s
 
     def _rest_s(self, memory: _Memory, verdict: Verdict | None) -> float:
         """Seconds until there is something to do."""
@@ -105,15 +123,17 @@ class Teller:
             memory.verdict = verdict
         memory.verdict_due_s = now_s + (pace.status_s if taken else pace.refused_s)
 
-    async def _tell_pulls(self, post: Post, adapter: ForgeAdapter, source: GitSource, *, key: NamespacedName) -> float:
+    async def _tell_pulls(self, post: Post, adapter: ForgeAdapter, source: GitSource, *, project: Repository) -> float:
         """Look at the pull requests when it is time; without an accepted base there is nothing to compare with."""
         told, now_s = post.told, self._ports.clock.boot_s()
+        key = NamespacedName(source.metadata.namespace, source.metadata.name)
         revision = self._ports.revisions.get(key)
         if not source.spec.ref.branch or revision is None or not revision.effects_allowed:
             return self._ports.pace.poll_s
         if now_s < told.due_s:
             return told.due_s - now_s
-        wait_s = await PullTelling(post, source=source, adapter=adapter, revision=revision).run()
+        telling = PullTelling(post, source=source, adapter=adapter, project=project, revision=revision)
+        wait_s = await telling.run()
         told.due_s = self._ports.clock.boot_s() + wait_s
         return wait_s
 

@@ -177,6 +177,40 @@ async def test_a_persons_branch_of_our_name_stays_untouched(desk: GiteaDesk):
     assert desk.repo.tip(status["branch"]) == person
 
 
+async def test_a_project_that_was_moved_or_archived_is_told_and_the_redirect_is_not_followed(desk: GiteaDesk):
+    status = await desk.opened()
+    name = desk.repo.name
+    place = f"/pulls/{status['number']}"
+    before = desk.repo.pull(status["number"])["updated_at"]
+    assert desk.repo.api("PATCH", "", {"name": f"{name}-moved"}).status == 200
+    await desk.ask(changes=(SWITCH, PORT))
+    await desk.woken_until("RepositoryUnavailable")
+    assert f"was moved to {desk.repo.project}-moved" in (await desk.ready())["message"]
+    desk.repo.name = f"{name}-moved"
+    assert desk.repo.api("GET", place).body["updated_at"] == before
+    assert desk.repo.api("PATCH", "", {"name": name, "archived": True}).status == 200
+    desk.repo.name = name
+    await desk.woken_until("RepositoryUnavailable")
+    await until(lambda: _says(desk, f"{desk.repo.project} is archived"), what="it is said that it is archived")
+    assert desk.repo.tip(status["branch"]) == status["headCommit"]
+    assert desk.repo.api("PATCH", "", {"archived": False}).status == 200
+    assert (await desk.woken_until("Open"))["status"]["number"] == status["number"]
+
+
+async def test_a_base_branch_that_was_renamed_is_told_with_its_new_name_and_not_guessed(desk: GiteaDesk):
+    said = desk.repo.api("PATCH", "/branches/main", {"name": "trunk"})
+    assert said.status == 204, said
+    await desk.ask(changes=(SWITCH,))
+    await desk.woken_until("BaseMissing")
+    assert f"the default branch of {desk.repo.project} is trunk now" in (await desk.ready())["message"]
+    assert desk.repo.api("GET", "/pulls?state=all").body == []
+
+
+async def _says(desk: GiteaDesk, text: str) -> bool:
+    desk.wake()
+    return text in (await desk.ready()).get("message", "")
+
+
 async def test_P13_a_token_that_may_only_read_is_told_with_the_right_that_is_missing(desk: GiteaDesk):
     await desk.secret("forge", token=desk.gitea.limited_token("bot", "read:repository", "read:user", "read:issue"))
     await desk.ask(changes=(SWITCH,))

@@ -46,6 +46,7 @@ class FakeForge:
         self.reviewed: dict[int, list[Review]] = {}
         self.labels_allowed = True
         self.stale_heads = 0
+        self.project = Repository("here", "net/fabric", "main", "https://git.example.net/net/fabric.git")
         self._minutes = 0
 
     # -- what people do ----------------------------------------------------------------------------------------------
@@ -76,7 +77,7 @@ class FakeForge:
     # -- the protocol ------------------------------------------------------------------------------------------------
 
     async def repo(self) -> Repository:
-        return Repository("here", "net/fabric", "main", "https://git.example.net/net/fabric.git")
+        return await self._call("repo", lambda: self.project)
 
     async def branch(self, name: str) -> Branch | None:
         return Branch(name, self.remote.head(name)) if name in self.remote.branches() else None

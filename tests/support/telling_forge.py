@@ -14,7 +14,7 @@ from gitops_ctl.core.errors import GitopsError
 from gitops_ctl.core.ids import NamespacedName
 from gitops_ctl.core.jsonvalue import JsonObject
 from gitops_ctl.forge.adapter import ForgeAdapter
-from gitops_ctl.forge.neutral import Account, Base, Head, PullRequest
+from gitops_ctl.forge.neutral import Account, Base, Head, PullRequest, Repository
 from gitops_ctl.git.repository import CloneCache
 from gitops_ctl.git.transport import FetchRequest, Ref
 from gitops_ctl.git.url import parse_url
@@ -32,6 +32,7 @@ from tests.support.trust import POLICY_PATH, Team, config_map
 
 KEY = NamespacedName("team-a", "network")
 TOKEN = "only-for-tests-0123456789abcdef"
+HERE = Repository("1", "net/fabric", "main", "https://git.example.net/net/fabric.git")
 AT = datetime(2026, 11, 30, 8, tzinfo=UTC)
 
 
@@ -41,7 +42,10 @@ class TellForge:
 
     Attributes:
         fails: asked with the name of each call before it is carried out; an error that it gives is raised.
+        project: what stands under the name that the source gives.
     """
+
+    project: Repository = HERE
 
     pulls: list[PullRequest] = field(default_factory=list)
     statuses: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
@@ -49,6 +53,11 @@ class TellForge:
     writes: list[str] = field(default_factory=list)
     calls: Counter[str] = field(default_factory=Counter)
     fails: Callable[[str], GitopsError | None] = lambda _call: None
+
+    async def repo(self) -> Repository:
+        if (error := self.fails("repo")) is not None:
+            raise error
+        return self.project
 
     async def list_open(self, base: str, *, most: int = 50) -> tuple[PullRequest, ...]:
         self._called("list_open")

@@ -58,6 +58,13 @@ async def test_a_project_is_also_found_by_its_number(gitlab):
     assert (await adapter_of(gitlab, project="12").repo()).full_name == "net/eu/fabric"
 
 
+async def test_a_number_that_is_answered_with_another_project_is_refused(gitlab):
+    original = gitlab._project
+    gitlab._project = lambda *_: {**original(), "id": 13}
+    with pytest.raises(RepositoryUnavailable, match="for the project 12 with the project 13"):
+        await adapter_of(gitlab, project="12").repo()
+
+
 async def test_a_project_that_answers_under_another_name_was_moved(gitlab, adapter):
     original = gitlab._project
     gitlab._project = lambda *_: {**original(), "path_with_namespace": "net/us/fabric"}

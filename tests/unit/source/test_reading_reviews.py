@@ -10,7 +10,8 @@ import pytest
 from gitops_ctl.api.gitops import parse_git_source
 from gitops_ctl.core.errors import BlockedError, NotFound, Unavailable
 from gitops_ctl.core.jsonvalue import JsonObject
-from gitops_ctl.forge.neutral import Account, Base, Head, PullRequest, Review
+from gitops_ctl.forge.errors import RepositoryUnavailable
+from gitops_ctl.forge.neutral import Account, Base, Head, PullRequest, Repository, Review
 from gitops_ctl.forge.neutral import Review as ForgeReview
 from gitops_ctl.git.fetching import RemoteTip
 from gitops_ctl.source.acceptance import judged_facts, range_request
@@ -31,18 +32,23 @@ HEAD, MERGE = "e" * 40, NEW
 
 @dataclass
 class Forge:
-    """The two calls that reading makes."""
+    """The three calls that reading makes."""
 
     name: str = "gitea"
     merge_sha: str = MERGE
     said: tuple[ForgeReview, ...] = ()
     calls: list[str] = field(default_factory=list)
+    repository: str = "1"
+
+    async def repo(self) -> Repository:
+        self.calls.append("repo")
+        return Repository("1", "net/fabric", "main", "https://git.example.net/net/fabric.git")
 
     async def pr_of_merge(self, sha: str) -> PullRequest | None:
         self.calls.append(f"pr_of_merge {sha}")
         if not self.merge_sha:
             return None
-        who, head, base = Account("ann", 1), Head("1", "robot", HEAD), Base("main", OLD)
+        who, head, base = Account("ann", 1), Head("1", "robot", HEAD), Base("main", OLD, self.repository)
         return PullRequest(
             7, "https://forge.example.net/7", "merged", "t", "", head, base, who, NOW, NOW, merge_sha=self.merge_sha
         )
@@ -60,12 +66,19 @@ async def read(forge: Any) -> Reading:
     return await read_reviews(forge, merge=MERGE, now=NOW)
 
 
-async def test_a_reading_is_two_calls_and_names_the_head_that_was_merged() -> None:
+async def test_a_reading_is_three_calls_and_names_the_head_that_was_merged() -> None:
     forge = Forge(said=(said("ann"),))
     found = await read(forge)
-    assert forge.calls == [f"pr_of_merge {MERGE}", "reviews 7"]
+    assert forge.calls == ["repo", f"pr_of_merge {MERGE}", "reviews 7"]
     assert (found.forge, found.read_at, found.evidence.head, found.evidence.number) == ("gitea", NOW, HEAD, 7)
     assert found.evidence.reviews == (TrustReview("ann", 17, HEAD, True, NOW),)
+
+
+async def test_reviews_of_another_repository_that_the_forge_redirects_to_are_no_evidence() -> None:
+    forge = Forge(said=(said("ann"),), repository="2")
+    with pytest.raises(RepositoryUnavailable, match="pull request 7 of repository 2"):
+        await read(forge)
+    assert forge.calls == ["repo", f"pr_of_merge {MERGE}"]
 
 
 async def test_comments_and_unfinished_reviews_decide_nothing() -> None:

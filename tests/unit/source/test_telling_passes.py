@@ -10,7 +10,7 @@ import pytest
 from gitops_ctl.cli.pullcheck import MODULE, pull_child
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import GitopsError, InternalError, TransientError
-from gitops_ctl.forge.errors import ForbiddenOrMissing, TokenRejected, Unavailable
+from gitops_ctl.forge.errors import ForbiddenOrMissing, RepositoryUnavailable, TokenRejected, Unavailable
 from gitops_ctl.forge.marker import Marker, marker_line
 from gitops_ctl.git.fetching import Fetched, FetchRequest, Ref
 from gitops_ctl.scheduling.options import Options
@@ -21,7 +21,7 @@ from gitops_ctl.source.pullreport import Order, PullReport
 from gitops_ctl.source.pulltelling import CHECKS_PER_PASS, MOST_PULLS
 from gitops_ctl.source.pulltext import MARKER
 from tests.support.proposals import LocalGit
-from tests.support.telling_forge import KEY, TOKEN, DirectCheck, Office
+from tests.support.telling_forge import HERE, KEY, TOKEN, DirectCheck, Office
 from tests.support.trust import config_map
 
 GOOD = {"clusters/b.yaml": config_map("b")}
@@ -398,3 +398,35 @@ async def test_a_check_that_reaches_a_bound_is_a_finding(office: Office, seconds
     await office.tell()
     assert office.status_of(head) == ("failure", "1 error, 0 warnings")
     assert "check-ended" in office.forge.comments[1]
+
+
+@pytest.mark.parametrize("what", ["archived", "moved"])
+async def test_a_project_that_is_not_to_be_had_is_told_once_and_nothing_is_sent_to_it(
+    office: Office, what: str
+) -> None:
+    head = office.pull(1, GOOD)
+    if what == "archived":
+        office.forge.project = replace(office.forge.project, archived=True)
+    else:
+        office.forge.fails = refusing("repo", error=RepositoryUnavailable)
+    assert await office.tell() == office.pace.poll_s
+    office.passes(61)
+    await office.tell()
+    assert [reason for reason, _ in office.events.told] == ["RepositoryUnavailable"]
+    assert not office.forge.calls
+    office.forge.project, office.forge.fails = HERE, lambda _call: None
+    office.passes(61)
+    await office.tell()
+    assert office.verdict is not None
+    assert office.status_of(head) is not None
+
+
+async def test_pull_requests_of_another_repository_are_not_looked_at(office: Office) -> None:
+    office.pull(1, GOOD)
+    office.forge.project = replace(HERE, id="7")
+    await office.tell()
+    assert checks(office) == 0
+    ((reason, note),) = office.events.told
+    assert reason == "RepositoryUnavailable"
+    assert "repository 7" in note
+    assert 1 not in office.forge.comments
