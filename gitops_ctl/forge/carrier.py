@@ -244,17 +244,18 @@ class Carrier:
         known = {self.remembered.head, self.remembered.pushing}
         if isinstance(marker, Marker):
             known.add(marker.head)
-        if commit not in known and not await self._would_be(commit, view):
+        if commit not in known and not await self._would_be(branch, commit, view):
             return Tip(commit, ours=False)
         if view is None or self._asked.ended:
             return Tip(commit, ours=True)
         return await self._desk.look(branch, commit, base=view, edits=self._asked.edits)
 
-    async def _would_be(self, commit: str, view: BaseView | None) -> bool:
-        """Whether it is the very commit that we would make: the same input gives the same commit, so nobody else made it."""
+    async def _would_be(self, branch: str, commit: str, view: BaseView | None) -> bool:
+        """Whether it is the commit that we would make, but for a signature of ours that is another each time: nobody else made it."""
         if view is None or not view.edited.changed:
             return False
-        return commit == await self._desk.commit(view, message=self._message(view), by=self._by)
+        made = await self._desk.commit(view, message=self._message(view), by=self._by)
+        return commit == made or await self._desk.is_made_twice(branch, commit, made=made, signer=self._by.signer)
 
     async def _facts(self, branch: str, *, tip: Tip | None, pull: PullRequest | None, view: BaseView | None) -> Facts:
         wanted = Wanted(

@@ -147,6 +147,16 @@ class Desk:
         """Id of the commit that makes the change on `base`."""
         return await asyncio.to_thread(self._commit, base, message, by)
 
+    async def is_made_twice(self, branch: str, commit: str, *, made: str, signer: Signs) -> bool:
+        """Whether the tip of the branch is `made` but for its signature, which is by the same key and never comes out the same."""
+        if signer.repeats:
+            return False
+        try:
+            fetched = await self._git.fetch(replace(self._request, ref=Ref("branch", branch), shallow_only=True))
+        except (NotFound, Refused):
+            return False
+        return fetched.tip == commit and await asyncio.to_thread(self._is_made_twice, commit, made, signer)
+
     async def push(self, branch: str, commit: str, *, base: BaseView, expected: str | None) -> None:
         """Move the server's branch from `expected` to `commit`.
 
@@ -174,6 +184,13 @@ class Desk:
     def _is_in(self, base: str, commit: str) -> bool:
         with self._store() as store, suppress(NotFound):
             return store.contains(commit) and is_ancestor(store, commit, base)
+        return False
+
+    def _is_made_twice(self, commit: str, made: str, signer: Signs) -> bool:
+        with self._store() as store, suppress(NotFound, Refused):
+            there = store.commit(commit)
+            same = there.payload == store.commit(made).payload
+            return same and there.signature is not None and signer.made(there.payload, there.signature)
         return False
 
     def _missing_parent(self, commit: str) -> str:

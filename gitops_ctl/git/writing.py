@@ -49,10 +49,21 @@ class Identity:
 
 
 class Signs(Protocol):
-    """A key that makes signatures."""
+    """A key that makes signatures.
+
+    Attributes:
+        repeats: the same payload gives the same signature.
+    """
+
+    @property
+    def repeats(self) -> bool: ...
 
     def sign(self, payload: bytes) -> bytes:
         """The armored signature over `payload`, as it stands in `gpgsig`."""
+        ...
+
+    def made(self, payload: bytes, signature: bytes) -> bool:
+        """Whether that armored signature over `payload` is one of this key."""
         ...
 
 

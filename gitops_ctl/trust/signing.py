@@ -4,7 +4,7 @@ Rules:
   * The key comes from one Secret: `identity` (or `ssh-privatekey`) holds an SSH private key, `openpgp` an armored OpenPGP secret key;
     `password` opens either.  Exactly one of them.
   * A signature that our own verifier would not accept for the key never leaves: every one is verified before it is given out.
-  * With ed25519 over SSH the same payload gives the same signature; OpenPGP signatures hold their time.
+  * With ed25519 and RSA over SSH the same payload gives the same signature; OpenPGP signatures hold their time, and ecdsa draws a number.
   * No representation and no error shows a byte of the key.
 """
 
@@ -50,6 +50,7 @@ class CommitSigner(Protocol):
     Attributes:
         fingerprint: what the trust policy and people call the key.
         public: what goes into `TrustPolicy.proposers[].keys`: `<type> <base64>`, or an armored certificate.
+        repeats: the same payload gives the same signature.
     """
 
     @property
@@ -57,6 +58,13 @@ class CommitSigner(Protocol):
 
     @property
     def public(self) -> str: ...
+
+    @property
+    def repeats(self) -> bool: ...
+
+    def made(self, payload: bytes, signature: bytes) -> bool:
+        """Whether that armored signature over `payload` is one of this key."""
+        ...
 
     def sign(self, payload: bytes) -> bytes:
         """The armored signature over `payload`, verified.
@@ -102,6 +110,7 @@ class _SshSigner:
             self._key: SshKey = parse_key_line(line.decode())
         except (SshFormatError, SshUnsupported) as error:
             raise _invalid(f"the key is refused: {error}", subject) from None
+        self._keys = KeyRing(ssh={self._key.blob: (self._key, _OWNER)})
         self._subject, self._clock = subject, clock
 
     def __repr__(self) -> str:
@@ -115,6 +124,13 @@ class _SshSigner:
     def public(self) -> str:
         return f"{self._key.type} {base64.b64encode(self._key.blob).decode()}"
 
+    @property
+    def repeats(self) -> bool:
+        return not isinstance(self._private, ec.EllipticCurvePrivateKey)
+
+    def made(self, payload: bytes, signature: bytes) -> bool:
+        return _is_accepted(SshVerifier(), payload, signature, keys=self._keys, now=self._clock.wall())
+
     def sign(self, payload: bytes) -> bytes:
         parts = SshSignature(self._key.blob, b"git", b"", b"sha512", b"")
         raw = _ssh_raw(self._private, key_type=self._key.type, data=signed_data(parts, payload=payload))
@@ -123,8 +139,8 @@ class _SshSigner:
         text = base64.b64encode(blob).decode()
         lines = [text[at : at + _LINE] for at in range(0, len(text), _LINE)]
         armored = "\n".join(("-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", "")).encode()
-        keys = KeyRing(ssh={self._key.blob: (self._key, _OWNER)})
-        _require_accepted(SshVerifier(), payload, armored, keys=keys, now=self._clock.wall(), subject=self._subject)
+        now = self._clock.wall()
+        _require_accepted(SshVerifier(), payload, armored, keys=self._keys, now=now, subject=self._subject)
         return armored
 
 
@@ -195,6 +211,13 @@ class _OpenPgpSigner:
     def public(self) -> str:
         return self._public
 
+    @property
+    def repeats(self) -> bool:
+        return False
+
+    def made(self, payload: bytes, signature: bytes) -> bool:
+        return _is_accepted(OpenPgpVerifier(), payload, signature, keys=self._keys, now=self._clock.wall())
+
     def sign(self, payload: bytes) -> bytes:
         made = bytes(pysequoia.sign(self._signer, payload, mode=pysequoia.SignatureMode.DETACHED))
         armored = re.sub(rb"-----(BEGIN|END) PGP MESSAGE-----", rb"-----\1 PGP SIGNATURE-----", made)
@@ -212,6 +235,14 @@ def _require_accepted(
         if error.code is ErrorCode.UNKNOWN_SIGNER:
             raise InternalError("the signature is not by the key that was asked for", subject=subject) from error
         raise _invalid(f"its signature would not be accepted: {error.message}", subject) from error
+
+
+def _is_accepted(verifier: Verifier, payload: bytes, signature: bytes, *, keys: KeyRing, now: datetime) -> bool:
+    try:
+        verifier.verify(payload, signature=signature, keys=keys, at=now, now=now)
+    except SignatureRefused:
+        return False
+    return True
 
 
 def _invalid(what: str, subject: str) -> BlockedError:
