@@ -129,6 +129,9 @@ class Forge(Model):
     """Shared secret of the push webhook; a push only makes the next poll come at once."""
 
 
+Refresh = Literal["Never", "OnConflict", "Always"]
+
+
 class Proposer(Model):
     """With which identity the manager signs proposals."""
 
@@ -138,6 +141,8 @@ class Proposer(Model):
     """Committer address of the proposals."""
     signing_key_secret_ref: SecretRef
     """SSH or OpenPGP private key."""
+    refresh: Refresh = "OnConflict"
+    """When an open pull request is rebuilt because its base moved, which drops approvals: `Never`, `OnConflict` or `Always`."""
 
 
 class GitSourceSpec(Model):

@@ -1,4 +1,4 @@
-"""`gitops-ctl propose reopen`: a person asks once more for a pull request that was closed, deleted or reverted."""
+"""`gitops-ctl propose reopen`: a person asks once more for a pull request that was closed, deleted, reverted, or left behind by its base."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def reopen(
 ) -> None:
     """Propose the change of the Proposal NAME again, although it was declined, deleted or reverted.
 
-    Nothing is forced: a branch that somebody else has changed stays as it is.
+    One that is open is rebuilt on the present base, when that has moved: a forge may drop its approvals then.  Nothing is forced: a branch that somebody else has changed stays as it is.
     """
     if not namespace:
         raise Refused("no namespace is named", code=ErrorCode.USAGE, hint="add --namespace")

@@ -47,7 +47,7 @@ from gitops_ctl.forge.carrier import Asked, Carrier, Outcome
 from gitops_ctl.forge.content import edits_of
 from gitops_ctl.forge.desk import Authorship, Desk, Git
 from gitops_ctl.forge.errors import TokenRejected
-from gitops_ctl.forge.model import Action, Decision, Ended, Remembered
+from gitops_ctl.forge.model import Action, Decision, Ended, Refresh, Remembered
 from gitops_ctl.forge.summarise import NEEDS_A_PERSON, Found, durable, remembered_of, status_of
 from gitops_ctl.forge.text import Told, by_hand
 from gitops_ctl.git.repository import CloneCache
@@ -216,7 +216,7 @@ class ProposalController:
             edits = edits_of(proposal.spec.changes)
             hand = by_hand(edits)
             source = self._source_of(proposal)
-            asked = self._asked(proposal, tree, ended=ended)
+            asked = self._asked(proposal, tree, ended=ended, source=source)
             forge = await self._forge(source, memory)
             async with await self._desk(source, proposal) as desk:
                 carrier = Carrier(
@@ -307,8 +307,8 @@ class ProposalController:
         await self._write(tree, Found(remembered, Outcome(decision)), memory=memory)
         return None
 
-    def _asked(self, proposal: Proposal, tree: JsonObject, *, ended: Ended) -> Asked:
-        spec = proposal.spec
+    def _asked(self, proposal: Proposal, tree: JsonObject, *, ended: Ended, source: GitSource) -> Asked:
+        spec, proposer = proposal.spec, source.spec.proposer
         requested = text_at(tree, "metadata", "annotations", ANNOTATION_REOPEN_AT)[:256]
         told = Told(
             subject=_subject(proposal),
@@ -325,6 +325,7 @@ class ProposalController:
             operation=spec.subject.uid or proposal.metadata.uid,
             ended=ended,
             reopen=requested if requested != (proposal.status.last_handled_reopen_at or "") else "",
+            refresh=Refresh(proposer.refresh) if proposer else Refresh.ON_CONFLICT,
         )
 
     # -- with what ---------------------------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ Ended = Literal["", "withdrawn", "superseded", "expired", "deleted"]
 
 
 class Refresh(enum.Enum):
-    """When an open pull request is rebuilt only because the base moved (rule 11)."""
+    """When an open pull request is rebuilt only because the base moved, as `spec.proposer.refresh` names it (rule 11)."""
 
-    NEVER = "never"
-    ON_CONFLICT = "on-conflict"
-    ALWAYS = "always"
+    NEVER = "Never"
+    ON_CONFLICT = "OnConflict"
+    ALWAYS = "Always"
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,12 +104,12 @@ def _open(facts: Facts, pull: Pull) -> Decision:
 
 
 def _rebuild_or(facts: Facts, tip: Tip, otherwise: Action) -> Decision:
-    """Push when the change is another one, or when the refresh policy says so for a base that moved; else `otherwise`."""
+    """Push when the change is another one, or when the refresh policy or a person says so for a base that moved; else `otherwise`."""
     if tip.is_current:
         stale = False
     elif tip.same_edit:
         moved = tip.conflicts and facts.refresh is not Refresh.NEVER
-        stale = moved or facts.refresh is Refresh.ALWAYS
+        stale = moved or facts.refresh is Refresh.ALWAYS or facts.wanted.reopen
     else:
         stale = True
     return _proceed(Action.PUSH_UPDATE if stale else otherwise)

@@ -240,6 +240,7 @@ SOURCE_CASES = (
     _source("proposer name", _proposer(), _proposer(name="Gitops"), SHOULD_MATCH, _proposer(name="a" * 64)),
     _source("proposer address", _proposer(), _proposer(email="nobody"), SHOULD_MATCH),
     _source("proposer key", _proposer(), _proposer(signingKeySecretRef={}), "Required"),
+    _source("proposer refresh", _proposer(refresh="Never"), _proposer(refresh="never"), "Unsupported value"),
     _source("suspend", {"suspend": True}, {"suspend": "yes"}, "must be of type boolean"),
 )
 

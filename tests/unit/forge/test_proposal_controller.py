@@ -101,6 +101,31 @@ async def test_a_merge_a_revert_and_the_command_are_shown_one_after_the_other(la
     assert (again["status"]["number"], again["status"]["lastHandledReopenAt"]) == (2, "1")
 
 
+async def test_the_refresh_policy_of_the_source_and_a_request_say_when_a_moved_base_is_followed(lab: Tenant):
+    first = (await opened(lab))["headCommit"]
+    lab.remote.commit({"README.md": "# one\n"})
+    await lab.annotate(reopen_at="1")
+    asked = await until(lambda: rebuilt(lab, first), what="it is rebuilt on request")
+    assert asked["lastHandledReopenAt"] == "1"
+    lab.remote.commit({"README.md": "# two\n"})
+    await lab.admin.patch_merge(lab.path("gitsources", "network"), {"spec": {"proposer": {"refresh": "Always"}}})
+    always = await until(lambda: rebuilt(lab, asked["headCommit"]), what="it is rebuilt for every move")
+    assert always["baseCommit"] == lab.remote.head("main")
+    assert len(lab.git.pushes) == 3
+    assert list(lab.forge.pulls) == [1]
+
+
+async def opened(lab: Tenant) -> Any:
+    await lab.ask()
+    return (await lab.until_reason("Open"))["status"]
+
+
+async def rebuilt(lab: Tenant, before: str) -> Any:
+    """The status once another commit than `before` is the head."""
+    status = (await lab.get())["status"]
+    return status if status["headCommit"] != before and "pushing" not in status else None
+
+
 async def test_a_declined_one_is_opened_again_only_once_for_each_request(lab: Tenant):
     await lab.ask()
     await lab.until_reason("Open")

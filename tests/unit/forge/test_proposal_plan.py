@@ -47,6 +47,24 @@ ROWS = [
         Action.PUSH_UPDATE,
         "Open",
     ),
+    (
+        "open, base moved, a person asks, policy never",
+        {"tip": STALE, "pull": OPEN, "wanted": replace(WANTED, reopen=True), "refresh": Refresh.NEVER},
+        Action.PUSH_UPDATE,
+        "Open",
+    ),
+    (
+        "open, base not moved, a person asks",
+        {"tip": CURRENT, "pull": OPEN, "wanted": replace(WANTED, reopen=True)},
+        Action.NOTHING,
+        "Open",
+    ),
+    (
+        "open, foreign tip, a person asks",
+        {"tip": FOREIGN, "pull": OPEN, "wanted": replace(WANTED, reopen=True)},
+        Action.COMMENT,
+        "ModifiedByOthers",
+    ),
     ("open, other tree", {"tip": CHANGED, "pull": OPEN}, Action.PUSH_UPDATE, "Open"),
     (
         "open, other tree, policy never",

@@ -236,6 +236,23 @@ async def test_P10_and_rule_11_the_refresh_policy_says_whether_a_moved_base_is_f
     assert len(desk.git.pushes) == pushes
 
 
+@pytest.mark.parametrize("policy", Refresh, ids=[policy.value for policy in Refresh])
+async def test_P10_an_open_one_is_rebuilt_on_the_present_base_on_request_once_for_each_request(
+    desk: Desktop, policy: Refresh
+):
+    desk.options = {"refresh": policy}
+    await desk.run()
+    desk.remote.commit({"README.md": "# moved\n"})
+    outcome = await desk.run(reopen="now")
+    assert outcome.decision.action is Action.PUSH_UPDATE
+    assert desk.status.reopen_answered == "now"
+    assert desk.remote.git("merge-base", "main", desk.branch) == desk.remote.head("main")
+    desk.remote.commit({"README.md": "# moved again\n"})
+    await desk.settle()
+    assert len(desk.git.pushes) == (3 if policy is Refresh.ALWAYS else 2)
+    assert (list(desk.forge.pulls), desk.commits_of(desk.branch)) == ([1], 1)
+
+
 async def test_P11_and_rule_12_a_closed_one_is_remembered_by_content_also_when_the_base_moves(desk: Desktop):
     await desk.run()
     desk.forge.closed_by_person(1)
