@@ -4,6 +4,7 @@ import sys
 
 import msgspec
 
+from gitops_ctl.cli import pullplans
 from gitops_ctl.cli.policycheck import register
 from gitops_ctl.scheduling import documentrules
 from gitops_ctl.scheduling.options import Options
@@ -18,8 +19,9 @@ def pull_child(options: Options) -> PullChild:
 
 
 def prepare(settings: str) -> None:
-    """Register the rules of all kinds; without settings with the options that nobody changed."""
+    """Register the rules and plans of all kinds; without settings with the options that nobody changed."""
     register()
+    pullplans.register()
     if settings:
         documentrules.register(msgspec.json.decode(settings, type=Options))
 

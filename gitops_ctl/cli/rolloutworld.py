@@ -82,6 +82,20 @@ def world_in_files(files: WorldFiles, *, beside: Path, namespace: str) -> Rollou
     )
 
 
+def world_of_documents(trees: Iterable[JsonObject], *, namespace: str) -> RolloutWorld:
+    """What the documents of a checkout alone tell.
+
+    Args:
+        namespace: of devices that name none.
+
+    Raises:
+        Refused: there is no policy, or several.
+    """
+    documents = tuple(trees)
+    devices = tuple(_placed(tree, namespace) for tree in _of_kind(documents, DEVICE_KIND))
+    return RolloutWorld(_one_policy(documents, "commit the fleet policy"), devices, observed=False)
+
+
 def _documents(beside: Path) -> Iterator[JsonObject]:
     root = repository_root(beside.parent)
     return (document.tree for document in load_directory(root).documents)

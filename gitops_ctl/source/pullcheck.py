@@ -34,6 +34,7 @@ from gitops_ctl.git.history import merge_bases
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.git.tree import FileEntry, PathChange, TreeLimits, tree_changes, walk_tree
 from gitops_ctl.source.pullneeds import brought_in, needs_of
+from gitops_ctl.source.pullplans import plans_of
 from gitops_ctl.source.pullreport import (
     MOST_PATHS,
     MOST_TOUCHED,
@@ -115,7 +116,8 @@ class _Check:
         changes = changes_of(documents, changed, policy_path=order.policy_path)
         trusted = brought.signed and not order.is_fork
         touched = list(_touched(base, head)) if trusted else []
-        devices = _devices(touched, base, head) if trusted else ()
+        plans = plans_of(touched, base, head, now=order.now)
+        devices = tuple(sorted(_devices(touched, base, head) | plans.devices))
         return PullReport(
             findings=findings,
             errors=errors,
@@ -132,6 +134,8 @@ class _Check:
             touched_count=len(touched),
             devices=tuple(str(name) for name in devices[:MOST_TOUCHED]),
             device_count=len(devices),
+            plans=plans.shown,
+            plan_count=plans.count,
         )
 
     def _merged(self, base_tree: str) -> _Merged:
@@ -249,7 +253,7 @@ def _touched(base: DocumentSet, head: DocumentSet) -> Iterator[tuple[str, Object
             yield "changed", name
 
 
-def _devices(touched: Iterable[tuple[str, ObjectId]], base: DocumentSet, head: DocumentSet) -> tuple[ObjectId, ...]:
+def _devices(touched: Iterable[tuple[str, ObjectId]], base: DocumentSet, head: DocumentSet) -> set[ObjectId]:
     """Devices among the objects, those that an object names, and the machines of a cluster that changes."""
     names = {name for _, name in touched}
     declared: Mapping[ObjectId, Document] = {**base.by_id, **head.by_id}
@@ -264,4 +268,4 @@ def _devices(touched: Iterable[tuple[str, ObjectId]], base: DocumentSet, head: D
             if name.group_kind == TALOS_MACHINE
             and (name.namespace, text_at(document.tree, "spec", "clusterRef", "name")) in clusters
         )
-    return tuple(sorted(found))
+    return found

@@ -13,6 +13,7 @@ import msgspec
 from gitops_ctl.core.conditions import cut
 from gitops_ctl.core.errors import GitopsError, InternalError
 from gitops_ctl.documents.problem import Problem
+from gitops_ctl.source.pullplans import PullPlan
 
 MOST_FINDINGS: Final = 50
 MOST_TOUCHED: Final = 50
@@ -117,7 +118,7 @@ class PullReport:
         refused: the first ones of `refused_count`.
         trusted: the head lies in the same repository, and people of the policy signed all of it.
         by_forge: the policy takes merges that a forge signs.
-        touched, devices: empty unless `trusted`; the counts are of all.
+        touched, devices, plans: empty unless `trusted`; the counts are of all.
         unready: why there is no report yet, by no fault of the head.
     """
 
@@ -136,6 +137,8 @@ class PullReport:
     touched_count: int = 0
     devices: tuple[str, ...] = ()
     device_count: int = 0
+    plans: tuple[PullPlan, ...] = ()
+    plan_count: int = 0
     unready: str = ""
 
 

@@ -145,6 +145,20 @@ def _touched(report: PullReport) -> Iterator[str]:
     more = report.touched_count - len(report.touched)
     if more > 0:
         yield f"- and {more} more objects"
+    yield from _plans(report)
+
+
+def _plans(report: PullReport) -> Iterator[str]:
+    """What the plans of its objects say, as far as the documents tell."""
+    for plan in report.plans:
+        yield ""
+        yield f"### The plan of {code(plan.object)}"
+        yield ""
+        yield from (f"- {code(line, limit=_MESSAGE)}" for line in plan.lines)
+    more = report.plan_count - len(report.plans)
+    if more > 0:
+        yield ""
+        yield f"The plans of {counted(more, 'more object')} are left out."
 
 
 def _listed(names: Sequence[str], total: int) -> str:
