@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import yaml
@@ -34,6 +35,12 @@ class Proxy:
     config: dict[str, Any] | None
     extra_args: dict[str, Any]
 
+    @cached_property
+    def file(self) -> str:
+        """The configuration of kube-proxy that its ConfigMap has.  Written once: whoever waits for a change looks at it again and again."""
+        head = {"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": self.mode}
+        return yaml.safe_dump({**head, **(self.config or {})})
+
 
 class Config:
     """One configuration, understood."""
@@ -63,7 +70,7 @@ class Config:
         if not condition:
             raise ParseError(f"not a valid config document: duplicate document: {kind}")
 
-    @property
+    @cached_property
     def proxy(self) -> Proxy:
         document = self.documents.get("KubeProxyConfig")
         if document is not None:

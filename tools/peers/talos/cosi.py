@@ -27,10 +27,17 @@ NAMESPACES = {"config", "controlplane", "k8s", "runtime"}
 
 @dataclass(frozen=True)
 class Held:
-    """One resource: its message, and the same as YAML."""
+    """One resource: its message, and what its YAML shows when that is something else."""
 
     spec: Message
-    yaml: str
+    shown: object = None
+
+    @property
+    def yaml(self) -> str:
+        """The same as YAML; a watch that only compares messages does not write it."""
+        if isinstance(self.shown, str):
+            return self.shown
+        return yaml.safe_dump(json_format.MessageToDict(self.spec) if self.shown is None else self.shown)
 
 
 def resources(machine: Machine) -> dict[tuple[str, str], dict[str, Held]]:
@@ -41,14 +48,14 @@ def resources(machine: Machine) -> dict[tuple[str, str], dict[str, Held]]:
             for name, text in (("v1alpha1", machine.active.text), ("persistent", machine.state.persistent))
         },
         ("config", "MachineTypes.config.talos.dev"): {
-            "machine-type": _held(config_pb2.MachineTypeSpec(machine_type=machine.machine_type_number))
+            "machine-type": Held(config_pb2.MachineTypeSpec(machine_type=machine.machine_type_number))
         },
         ("runtime", "Services.v1alpha1.talos.dev"): {
-            name: _held(v1alpha1_pb2.ServiceSpec(running=service.running, healthy=service.healthy))
+            name: Held(v1alpha1_pb2.ServiceSpec(running=service.running, healthy=service.healthy))
             for name, service in machine.services().items()
         },
-        ("runtime", "BootIDs.runtime.talos.dev"): {"boot-id": _held(runtime_pb2.BootIDSpec(boot_id=machine.boot_id))},
-        ("runtime", "MachineStatuses.runtime.talos.dev"): {"machine": _held(runtime_pb2.MachineStatusSpec(stage=4))},
+        ("runtime", "BootIDs.runtime.talos.dev"): {"boot-id": Held(runtime_pb2.BootIDSpec(boot_id=machine.boot_id))},
+        ("runtime", "MachineStatuses.runtime.talos.dev"): {"machine": Held(runtime_pb2.MachineStatusSpec(stage=4))},
         **_kubernetes(machine),
         **_control_plane(machine),
     }
@@ -60,12 +67,12 @@ def _kubernetes(machine: Machine) -> dict[tuple[str, str], dict[str, Held]]:
     status = k8s_pb2.KubePrismStatusesSpec(host=f"127.0.0.1:{port}", healthy=machine.staging.kubeprism_healthy)
     ready = machine.services().get("kubelet") is not None
     return {
-        ("k8s", f"KubePrismConfigs.{_K8S}"): {"k8s-loadbalancer-config": _held(config)} if port else {},
-        ("k8s", f"KubePrismStatuses.{_K8S}"): {"k8s-loadbalancer": _held(status)} if port else {},
-        ("k8s", f"Nodenames.{_K8S}"): {"nodename": _held(k8s_pb2.NodenameSpec(nodename=name))},
-        ("k8s", f"NodeStatuses.{_K8S}"): {name: _held(k8s_pb2.NodeStatusSpec(nodename=name, node_ready=ready))},
+        ("k8s", f"KubePrismConfigs.{_K8S}"): {"k8s-loadbalancer-config": Held(config)} if port else {},
+        ("k8s", f"KubePrismStatuses.{_K8S}"): {"k8s-loadbalancer": Held(status)} if port else {},
+        ("k8s", f"Nodenames.{_K8S}"): {"nodename": Held(k8s_pb2.NodenameSpec(nodename=name))},
+        ("k8s", f"NodeStatuses.{_K8S}"): {name: Held(k8s_pb2.NodeStatusSpec(nodename=name, node_ready=ready))},
         ("k8s", f"StaticPodStatuses.{_K8S}"): {
-            pod: _held(k8s_pb2.StaticPodStatusSpec(pod_status=_struct({"conditions": [_ready(is_ready)]})))
+            pod: Held(k8s_pb2.StaticPodStatusSpec(pod_status=_struct({"conditions": [_ready(is_ready)]})))
             for pod, is_ready in machine.static_pods().items()
         },
     }
@@ -82,20 +89,15 @@ def _control_plane(machine: Machine) -> dict[tuple[str, str], dict[str, Held]]:
     )
     status = k8s_pb2.ManifestStatusSpec(manifests_applied=machine.manifests_applied)
     return {
-        ("controlplane", f"BootstrapManifestsConfigs.{_K8S}"): {"manifests": _held(config)} if is_control_plane else {},
+        ("controlplane", f"BootstrapManifestsConfigs.{_K8S}"): {"manifests": Held(config)} if is_control_plane else {},
         ("controlplane", f"Manifests.{_K8S}"): {
             name: Held(
-                k8s_pb2.ManifestSpec(items=[k8s_pb2.SingleManifest(object=_struct(item)) for item in items]),
-                yaml.safe_dump(items),
+                k8s_pb2.ManifestSpec(items=[k8s_pb2.SingleManifest(object=_struct(item)) for item in items]), items
             )
             for name, items in manifests.items()
         },
-        ("controlplane", f"ManifestStatuses.{_K8S}"): {"manifests": _held(status)} if is_control_plane else {},
+        ("controlplane", f"ManifestStatuses.{_K8S}"): {"manifests": Held(status)} if is_control_plane else {},
     }
-
-
-def _held(spec: Message) -> Held:
-    return Held(spec, yaml.safe_dump(json_format.MessageToDict(spec)))
 
 
 def _struct(tree: dict[str, Any]) -> struct_pb2.Struct:

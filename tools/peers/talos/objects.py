@@ -3,8 +3,6 @@
 import hashlib
 from typing import Any
 
-import yaml
-
 from tools.peers.talos.config import Proxy
 
 INVENTORY = "talos-bootstrap-manifests-inventory"
@@ -18,7 +16,7 @@ def checksum(proxy: Proxy) -> str:
     """Of the rendered kube-proxy configuration; empty in the older form."""
     if proxy.config is None:
         return ""
-    return hashlib.sha256(_file(proxy).encode()).hexdigest()
+    return hashlib.sha256(proxy.file.encode()).hexdigest()
 
 
 def kube_proxy(proxy: Proxy) -> list[dict[str, Any]]:
@@ -31,7 +29,7 @@ def kube_proxy(proxy: Proxy) -> list[dict[str, Any]]:
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
                 "metadata": {"name": name, "namespace": "kube-system", "labels": _LABELS},
-                "data": {"config.conf": _file(proxy)},
+                "data": {"config.conf": proxy.file},
             }
         )
     found.append(_daemon_set(proxy, config_map=name if proxy.config is not None else ""))
@@ -66,11 +64,6 @@ def with_annotation(tree: dict[str, Any]) -> dict[str, Any]:
     """A copy that names its inventory."""
     metadata = tree["metadata"]
     return {**tree, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), ANNOTATION: INVENTORY}}}
-
-
-def _file(proxy: Proxy) -> str:
-    head = {"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": proxy.mode}
-    return yaml.safe_dump({**head, **(proxy.config or {})})
 
 
 def _daemon_set(proxy: Proxy, *, config_map: str) -> dict[str, Any]:
