@@ -59,9 +59,6 @@ def worker() -> None:
 worker.add_command(device)
 
 
-worker.add_command(device)
-
-
 @worker.command()
 @click.option("--kubeconfig", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Outside of a pod.")
 @click.option("--context", help="Context of the kubeconfig.")

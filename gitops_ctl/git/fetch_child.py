@@ -14,7 +14,7 @@ import resource
 import signal
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import pygit2
 from pygit2.enums import ConfigLevel, CredentialType
@@ -138,8 +138,14 @@ def main() -> None:
     except (pygit2.GitError, OSError) as error:
         what = f"the local copy of {request.url.display} cannot be used: {printable(str(error))}"
         answer = {"error": error_to_json(TransientError(what, code=ErrorCode.FETCH_FAILED))}
+    finish(answer)
+
+
+def finish(answer: JsonObject) -> NoReturn:
+    """Write the answer and end at once: to take the interpreter apart is a tenth of the time of a small fetch, and leaves nothing behind."""
     sys.stdout.buffer.write(to_line(answer))
     sys.stdout.buffer.flush()
+    os._exit(0)
 
 
 def object_tree(tree: JsonObject) -> JsonObject:

@@ -19,12 +19,13 @@ from gitops_ctl.git.failures import from_library, printable
 from gitops_ctl.git.fetch_child import (
     StrictCallbacks,
     die_with_parent,
+    finish,
     object_tree,
     out_of_memory,
     set_library,
     set_limits,
 )
-from gitops_ctl.git.fetching import FetchRequest, error_to_json, to_line
+from gitops_ctl.git.fetching import FetchRequest, error_to_json
 from gitops_ctl.git.pushing import ZERO, PushRequest, done, lost, refused
 from gitops_ctl.git.store import ObjectStore
 from gitops_ctl.git.tree import tree_changes
@@ -144,8 +145,7 @@ def main() -> None:
     except (pygit2.GitError, OSError) as error:
         what = f"the commit for {remote.url.display} cannot be pushed: {printable(str(error))}"
         answer = {"error": error_to_json(TransientError(what, code=ErrorCode.PUSH_FAILED))}
-    sys.stdout.buffer.write(to_line(answer))
-    sys.stdout.buffer.flush()
+    finish(answer)
 
 
 if __name__ == "__main__":
