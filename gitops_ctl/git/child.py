@@ -30,7 +30,12 @@ class Child:
     @property
     def waits(self) -> bool:
         """Whether it is still there to be asked."""
-        return self.process.returncode is None
+        if self.process.returncode is not None:
+            return False
+        # The kernel knows of its end before the event loop does.
+        with suppress(ChildProcessError):
+            return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        return False
 
     async def ask(self, document: bytes) -> tuple[bytes, bytes]:
         """Standard output and error after it has read `document`.
