@@ -3,6 +3,7 @@
 The rights are read from the rendered chart and the tenant's Role, the uses from the audit log of a real API server.
 """
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 
 from gitops_ctl.api.inventory import MAX_ENTRIES
 from gitops_ctl.api.names import SYSTEM_NAMESPACE
+from gitops_ctl.kube.events import REPEAT_S
 from tests.support.managed_proposal import propose_and_withdraw
 from tests.support.managed_topology import peers_defined, schedule_and_retire
 from tests.support.manager_process import LEASE, Managed, managed_tenant, manager_plane  # noqa: F401
@@ -134,7 +136,7 @@ def everything_that_is_watched() -> str:
 
 
 async def full_cycle(managed: Managed) -> None:
-    """Bootstrap, apply, drift, refusal (twice), prune, scheduling, restart of the manager, deletion, hand-over of the Lease."""
+    """Bootstrap, apply, drift, prune, refusal, scheduling, refusal again, restart of the manager, deletion, hand-over of the Lease."""
     tenant = managed.tenant
     first = await managed.start()
     await tenant.until_applied(tenant.root)
@@ -142,15 +144,19 @@ async def full_cycle(managed: Managed) -> None:
     await _until_recorded(managed, good)
     await tenant.set_config_map("base", "drift")
     await until(lambda: _is(tenant, "base", "1"), what="drift is repaired")
-    await refuse_until_counted(managed, good)
-    await shrink(managed)
+    good = await shrink(managed)
+    bad = tenant.commit({"site/base.yaml": config_map("base", "mine")}, by=AUTHOR)
+    await refuse(managed, bad, good)
+    counts_at_s = time.monotonic() + REPEAT_S
+    await propose_and_withdraw(managed)
+    await schedule_and_retire(managed)
+    await until(lambda: time.monotonic() >= counts_at_s, what="repeats are told again", timeout_s=2 * REPEAT_S)
+    await refuse_until_counted(managed, bad, good)
     assert await first.terminate() == 0
     await managed.start("second")
     pruned = await managed.push(delete=["site/more.yaml"])
     await _until_recorded(managed, pruned)
     assert await tenant.config_map("more") is None
-    await propose_and_withdraw(managed)
-    await schedule_and_retire(managed)
     await tenant.admin.delete(tenant.sync_path())
 
     async def gone() -> bool:
@@ -161,28 +167,34 @@ async def full_cycle(managed: Managed) -> None:
     assert await managed.holder() == ""
 
 
-async def refuse_until_counted(managed: Managed, good: str) -> None:
-    """One commit is refused, taken back and pushed again until its Event has become a series, a minute later."""
+async def refuse(managed: Managed, bad: str, good: str) -> None:
+    """A commit is refused and taken back."""
     tenant = managed.tenant
-    bad = tenant.commit({"site/base.yaml": config_map("base", "mine")}, by=AUTHOR)
+    for commit, reason in ((bad, "PathNotAuthorised"), (good, "Succeeded")):
+        tenant.repo.git("reset", "--quiet", "--hard", commit)
+        await managed.poll()
+        await tenant.until_reason(reason)
+
+
+async def refuse_until_counted(managed: Managed, bad: str, good: str) -> None:
+    """A commit that was refused before is pushed again until its Event has become a series, a minute after it was first sent."""
 
     async def counted() -> bool:
-        for commit, reason in ((bad, "PathNotAuthorised"), (good, "Succeeded")):
-            tenant.repo.git("reset", "--quiet", "--hard", commit)
-            await managed.poll()
-            await tenant.until_reason(reason)
+        await refuse(managed, bad, good)
         return any(event["verb"] == "patch" for event in managed.entries() if _resource(event) == "events")
 
     await until(counted, what="the Event of a refusal counts its repeats", timeout_s=150)
 
 
-async def shrink(managed: Managed) -> None:
-    """An inventory of two shards becomes one of one."""
+async def shrink(managed: Managed) -> str:
+    """An inventory of two shards becomes one of one; the commit that asks for it."""
     tenant = managed.tenant
     await tenant.sync(prune={"enabled": True, "maxPercent": 100})
     many = "".join(config_map(f"many-{number}") for number in range(MAX_ENTRIES))
     await _until_recorded(managed, await managed.push({"site/many.yaml": many}))
-    await _until_recorded(managed, await managed.push(delete=["site/many.yaml"]))
+    few = await managed.push(delete=["site/many.yaml"])
+    await _until_recorded(managed, few)
+    return few
 
 
 def _resource(event: Any) -> str:
