@@ -203,6 +203,35 @@ ROWS = (
         "Pipeline", note="helm install in talos/cilium/helm.sh",
     ),
     Public(
+        "bvierra/homelab-k8s", "J", "values as text without a last newline in a text of an inline manifest, a variable at another key",
+        """
+        === talhelper/patches/cilium-values.yaml
+        cluster:
+          inlineManifests:
+            - name: cilium-values
+              contents: |
+                ---
+                apiVersion: v1
+                kind: ConfigMap
+                metadata:
+                  name: cilium-values
+                  namespace: kube-system
+                data:
+                  values.yaml: |-
+                    hubble:
+                      ui:
+                        ingress: {hosts: ["hubble.${DOMAIN}"]}
+
+                    # through the port on each node
+                    k8sServiceHost: localhost
+                    k8sServicePort: 7445
+                    kubeProxyReplacement: false
+                    rollOutCiliumPods: true
+        """,
+        ("-             kubeProxyReplacement: false", "+             kubeProxyReplacement: true"),
+        "talhelper/patches/cilium-values.yaml", "Talos creates inline manifests once",
+    ),
+    Public(
         "ErikLundJensen/thdctrl", "K", "a script that renders with spaces up to the line ends, comments at its end",
         """
         === talos/gen-cilium.sh
