@@ -184,8 +184,8 @@ async def test_deleting_while_the_forge_is_away_waits_and_then_goes(lab: Tenant)
 
     lab.forge.point = away
     await lab.admin.delete(lab.path("proposals", "site-1-cni"))
-    gets = lab.forge.calls["get"]
-    await until(lambda: lab.forge.calls["get"] > gets + 1)
+    looks = lab.forge.calls["repo"]
+    await until(lambda: lab.forge.calls["repo"] > looks + 1)
     assert await lab.get() is not None
     lab.forge.point = lambda _call, _when: None
 
