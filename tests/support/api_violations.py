@@ -69,7 +69,12 @@ def full_objects() -> dict[str, dict[str, Any]]:
             "credentialsSecretRef": name,
             "webhookSecretRef": name,
         },
-        proposer={"name": "gitops-ctl", "email": "gitops-ctl@example.net", "signingKeySecretRef": name},
+        proposer={
+            "name": "gitops-ctl",
+            "email": "gitops-ctl@example.net",
+            "signingKeySecretRef": name,
+            "refresh": "Always",
+        },
         maxTipAge="24h",
         suspend=True,
     )
