@@ -1,12 +1,13 @@
 """`gitops-ctl up` with the product: the manager leads, restarts, and goes with the system.
 
-In scope: what `up` adds to a control plane.  Out of scope: the control plane and how long a start takes (test_local_up_down.py).
+In scope: what `up` adds to a control plane.  Out of scope: the control plane, and one without the product (test_local_up_down.py).
 """
 
+import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/gitops-ctl-system/leases/gitops
 
 
 class Local:
-    """The commands on a folder of this test."""
+    """The commands on a folder of these tests."""
 
     def __init__(self, directory: Path, assets: Path) -> None:
         self.directory = directory
@@ -60,18 +61,18 @@ class Local:
         return str(lease.get("spec", {}).get("holderIdentity", ""))
 
 
-@pytest.fixture
-async def local(control_plane: ControlPlaneHandle, tmp_path: Path) -> AsyncIterator[Local]:
-    assets = tmp_path / "assets"
-    assets.mkdir()
+@pytest.fixture(scope="module")
+def local(control_plane: ControlPlaneHandle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    """One system for all: each test begins with `up`, which starts nothing where the one before left it up."""
+    assets = tmp_path_factory.mktemp("assets")
     binaries = control_plane.binaries
     for program in (binaries.etcd, binaries.kube_apiserver, binaries.kube_controller_manager):
         (assets / program.name).symlink_to(program)
     for program in (binaries.kube_scheduler, binaries.kubectl):
         (assets / program.name).symlink_to(program)
-    system = Local(tmp_path / "system", assets)
+    system = Local(tmp_path_factory.mktemp("local") / "system", assets)
     yield system
-    await system.run("down", "--purge")
+    asyncio.run(system.run("down", "--purge"))
     assert system.nothing_runs()
 
 
@@ -137,12 +138,5 @@ async def test_kill_9_of_the_supervisor_takes_the_manager_along_and_one_that_end
 
     os.kill(state["supervisor"], signal.SIGKILL)
     await until(local.nothing_runs, timeout_s=10)
-    assert not is_running(second)
-
-
-async def test_no_manager_leaves_the_product_out(local: Local) -> None:
-    state = await local.up("--no-manager")
-    assert state["manager"] == 0
-    done = await run_cli("status", kubeconfig=Path(state["kubeconfig"]))
-    assert done.code == 1
-    assert done.err.startswith("error GC2009 kind-not-served\n")
+    # One that is just being killed has no command line any more.
+    await until(lambda: not is_running(second), timeout_s=10, what="the manager is gone")
