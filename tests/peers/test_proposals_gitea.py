@@ -73,6 +73,27 @@ async def test_P04_a_base_that_conflicts_is_followed_with_one_commit_and_one_pul
     assert len(desk.repo.api("GET", f"/pulls/{after['number']}/commits").body) == 1
 
 
+async def test_P10_an_open_one_stays_on_its_base_until_a_person_asks_and_follows_each_move_where_the_source_says_so(
+    desk: GiteaDesk,
+):
+    status = await desk.opened()
+    tips = [desk.repo.push("main", {"README.md": "# one\n"})]
+    await desk.annotate(reopen_at="1")
+
+    async def on_base(number: int) -> bool:
+        desk.wake()
+        return (await desk.get())["status"]["baseCommit"] == tips[number]
+
+    await until(lambda: on_base(0), what="it is rebuilt on request")
+    await desk.admin.patch_merge(desk.path("gitsources", "network"), {"spec": {"proposer": {"refresh": "Always"}}})
+    tips.append(desk.repo.push("main", {"README.md": "# two\n"}))
+    await until(lambda: on_base(1), what="it follows the base")
+    after = (await desk.woken_until("Open"))["status"]
+    assert (after["number"], after["branch"]) == (status["number"], status["branch"])
+    assert desk.repo.pull(after["number"])["head"]["sha"] == after["headCommit"]
+    assert len(desk.repo.api("GET", f"/pulls/{after['number']}/commits").body) == 1
+
+
 async def test_P09_a_branch_that_a_person_forced_is_left_alone(desk: GiteaDesk):
     status = await desk.opened()
     person = desk.repo.push(status["branch"], {"mine.yaml": "a: 1\n"}, base="main", user="network-author")
