@@ -65,6 +65,7 @@ class Target:
         before: what the unit declared of an object when it last applied it, None when that is not known; asked only when
             an apply meets a conflict.
         lists: whether another owner asks for an object.
+        go_on: False as soon as a newer revision waits or the process ends; asked wherever something is waited for.
         view: what is kept of the server's answer.
     """
 
@@ -74,6 +75,7 @@ class Target:
     account: str | None
     before: Callable[[ObjectId], Awaitable[Desired | None]]
     lists: Callable[[OwnerId, ObjectId], bool]
+    go_on: Callable[[], bool]
     view: Callable[[Desired, JsonObject], View] = lambda _desired, tree: view_of(tree)
 
 
@@ -103,14 +105,12 @@ async def apply_wave(
     *,
     target: Target,
     done: Callable[[Applied], None],
-    go_on: Callable[[], bool],
     outage: Outage,
     width: int = WIDTH,
 ) -> None:
     """Apply a wave, `width` objects at a time; `done` hears of each, in the order in which they end.
 
-    Args:
-        go_on: asked before each object; when it says no, what is in flight is finished and nothing else is begun.
+    The target's `go_on` is asked before each object; when it says no, what is in flight is finished and nothing else is begun.
 
     Raises:
         Unavailable: the server does not answer; objects that were not tried are not reported.
@@ -119,7 +119,7 @@ async def apply_wave(
 
     async def work() -> None:
         for action in waiting:
-            if not go_on():
+            if not target.go_on():
                 return
             applied = await apply_one(action, target=target)
             done(applied)
@@ -320,7 +320,7 @@ class _Attempt:
         if not await self._is_gone(path, uid):
             return _held(self.action, ErrorCode.DEPENDENCY_NOT_READY, "waits for the old object to go", retry=True)
         await self._make_safe(path)
-        return Applied(self.action, view_of(await self._send(path, body)))
+        return Applied(self.action, view_of(await self._send(path, body)), recreated=uid)
 
     async def _is_gone(self, path: str, uid: str) -> bool:
         deadline_s = self.target.clock.boot_s() + RECREATION_S
@@ -328,7 +328,7 @@ class _Attempt:
             live = await self.target.client.find(path, account=self.target.account)
             if live is None or text_at(live, "metadata", "uid") != uid:
                 return True
-            if self.target.clock.boot_s() >= deadline_s:
+            if self.target.clock.boot_s() >= deadline_s or not self.target.go_on():
                 return False
             await self.target.clock.sleep(0.1)
 

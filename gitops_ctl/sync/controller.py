@@ -110,8 +110,7 @@ class SyncController:
         waits = self._dependencies(sync, tree)
         if waits:
             memory.requested = requested
-            problem = (ErrorCode.DEPENDENCY_NOT_READY, waits)
-            return Outcome(problem=problem, revision=revision.commit, requested=answered), DEPENDENCY_S
+            return replace(waits, revision=revision.commit, requested=answered), DEPENDENCY_S
         if not answered and is_quiet(self._world, sync, revision, memory):
             return None, max(0.0, memory.due_s - self._world.clock.boot_s())
         await self._add_finalizer(tree)
@@ -139,9 +138,10 @@ class SyncController:
             return Outcome(problem=(ErrorCode.SOURCE_NOT_ACCEPTED, text))
         return found
 
-    def _dependencies(self, sync: Sync, tree: JsonObject) -> str:
+    def _dependencies(self, sync: Sync, tree: JsonObject) -> Outcome | None:
+        """What to say while this Sync waits for others; None when it need not."""
         if not sync.spec.depends_on:
-            return ""
+            return None
         namespace = sync.metadata.namespace
         syncs = self._world.syncs
 
@@ -152,13 +152,15 @@ class SyncController:
 
         members = cycle_of(sync.metadata.name, edges=edges)
         if members:
-            return f"dependsOn is a cycle: {listed([*members, members[0]])}"
+            text = f"dependsOn is a cycle: {listed([*members, members[0]])}"
+            return Outcome(problem=(ErrorCode.DEPENDENCY_NOT_READY, text), endless=True)
 
         def newest(other: JsonObject) -> str:
             parsed = syncs.get(NamespacedName.of(other))
             return self._newest(parsed) if parsed is not None else ""
 
-        return listed(waits_for(sync.spec.depends_on, namespace=namespace, find=syncs.tree, newest=newest))
+        waits = listed(waits_for(sync.spec.depends_on, namespace=namespace, find=syncs.tree, newest=newest))
+        return Outcome(problem=(ErrorCode.DEPENDENCY_NOT_READY, waits)) if waits else None
 
     async def _add_finalizer(self, tree: JsonObject) -> None:
         finalizers = list(list_at(tree, "metadata", "finalizers"))

@@ -113,7 +113,7 @@ async def _wave(run: Pass, actions: Sequence[Apply], outage: Outage) -> None:
         ready = _without(run, ready, await dry_run_wave(ready, target=run.target))
     run.require()
     tried = len(run.applied)
-    await apply_wave(ready, target=run.target, done=lambda item: _note(run, item), go_on=run.go_on, outage=outage)
+    await apply_wave(ready, target=run.target, done=lambda item: _note(run, item), outage=outage)
     run.interrupted = run.interrupted or not run.go_on()
     definitions = [item.action.desired for item in run.applied[tried:] if item.view and item.id.group_kind == CRD]
     if definitions:

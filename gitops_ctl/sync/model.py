@@ -319,6 +319,7 @@ class Applied:
 
     Attributes:
         took_from: managers whose fields were taken by force.
+        recreated: UID of the object that was deleted to make this one, with consent.
         retry: the reason may go by itself soon.
         transient: the server could not be asked.
     """
@@ -327,6 +328,7 @@ class Applied:
     view: View | None = None
     held: Held | None = None
     took_from: tuple[str, ...] = ()
+    recreated: str = ""
     retry: bool = False
     transient: bool = False
 

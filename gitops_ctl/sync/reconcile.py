@@ -7,7 +7,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE
+from gitops_ctl.api.names import ANNOTATION_ALLOW_PRUNE, ANNOTATION_RECREATE
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.api.watched import request_of
 from gitops_ctl.core.codes import ErrorCode
@@ -166,6 +166,11 @@ class _Work:
     def new_pass(self) -> Pass:
         found, memory = self.found, self.memory
         revision = found.revision
+
+        def go_on() -> bool:
+            newest = self.world.listing.revision_of(found.sync)
+            return newest is not None and newest.commit == revision.commit and not self.world.stopping()
+
         target = Target(
             client=self.cluster.client,
             mapper=self.cluster.mapper,
@@ -173,13 +178,9 @@ class _Work:
             account=account_of(found.sync),
             before=self.before,
             lists=self.lists,
+            go_on=go_on,
             view=lambda desired, tree: self.cluster.view(desired.id, desired.gvk, tree),
         )
-
-        def go_on() -> bool:
-            newest = self.world.listing.revision_of(found.sync)
-            return newest is not None and newest.commit == revision.commit and not self.world.stopping()
-
         return Pass(
             memory=memory,
             state=self.state,
@@ -428,13 +429,21 @@ def _may_go_by_itself(item: Held, run: Pass) -> bool:
 
 
 def _tell(job: _Work, run: Pass, pruned: Pruned) -> None:
-    """One event for all fields that were taken back, and one for a removal, with the commit that stands behind them."""
+    """One event for all fields that were taken back, one for what was made anew, and one for a removal, each with its commits."""
     world, tree, revision = job.world, job.found.tree, job.found.revision
     commit = f"{revision.commit} (signed by {revision.signer})" if revision.signer else revision.commit
     taken = sorted((item.id, item.took_from) for item in run.applied if item.took_from)
     if taken:
         text = listed([f"{item} from {', '.join(managers)}" for item, managers in taken])
         world.emit(tree, "Warning", "Drifted", f"took back fields of {text}, as declared at {commit}")
+    anew = sorted(
+        (item.id, item.recreated, item.action.desired.consents[ANNOTATION_RECREATE])
+        for item in run.applied
+        if item.recreated
+    )
+    if anew:
+        text = listed([f"{item} (uid {uid}), with the consent of {consent.commit}" for item, uid, consent in anew])
+        world.emit(tree, "Normal", "Recreated", f"deleted and made again, as declared at {commit}: {text}")
     if pruned.report is not None:
         by = f", with the consent of {pruned.report.consent_commit}" if pruned.report.consent_commit else ""
         count = pruned.report.count

@@ -62,6 +62,7 @@ class Outcome:
     Attributes:
         revision: what was tried, empty when there is nothing to try.
         problem: why nothing was tried at all.
+        endless: the problem is a wait that cannot end by itself.
         complete: every object of the revision was tried or holds for a reason of its own.
         retrying: objects whose reason may go by itself.
         waiting: objects that are not healthy yet, with what they say; `failed` those that will not be, or not in time.
@@ -71,6 +72,7 @@ class Outcome:
 
     revision: str = ""
     problem: tuple[ErrorCode, str] | None = None
+    endless: bool = False
     suspended: bool = False
     progress: str = ""
     complete: bool = False
@@ -266,7 +268,7 @@ def _conditions(outcome: Outcome, ready: Condition) -> list[Condition]:
 
 def _will_be_retried(outcome: Outcome) -> bool:
     if outcome.problem is not None:
-        return outcome.problem[0] not in _NEEDS_A_PERSON
+        return outcome.problem[0] not in _NEEDS_A_PERSON and not outcome.endless
     return outcome.retrying or bool(outcome.prune_failed)
 
 

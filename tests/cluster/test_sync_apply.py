@@ -8,6 +8,7 @@ import pytest
 
 from gitops_ctl.core.ids import ObjectId
 from gitops_ctl.kube.mapper import Mapper
+from gitops_ctl.sync import apply as apply_module
 from tests.support.sync_cluster import Bench, document, sync_site, until
 
 __all__ = ["sync_site"]
@@ -188,8 +189,37 @@ async def test_S07_an_immutable_field_holds_its_object_until_a_person_consents(s
     found = await site.get("configmaps", "fixed")
     assert (found["data"], found["metadata"]["uid"] != uid) == ({"key": "2"}, True)
     assert found["metadata"]["annotations"]["gitops-ctl.dev/introduced-by"] == "consent=change-approver"
+    (told,) = [note for _, reason, note in site.events if reason == "Recreated"]
+    consent = found["metadata"]["annotations"]["gitops-ctl.dev/introduced-commit"].removeprefix("consent=")
+    assert f"(uid {uid}), with the consent of {consent}" in told
     site.push({"fixed.yaml": immutable(site, "3", recreate=uid)})
     await site.until_held("RecreateRequired")
+
+
+async def test_H01_a_newer_commit_does_not_wait_for_the_finalizer_of_an_object_that_is_made_anew(
+    site: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply_module, "RECREATION_S", 600.0)
+    site.push({"fixed.yaml": immutable(site, "1"), **site.config_maps(1)})
+    await site.sync()
+    await site.until_ready()
+    path = site.path("configmaps", "fixed")
+    await site.admin.patch_merge(path, {"metadata": {"finalizers": ["example.net/wait"]}}, manager=EDITOR)
+    uid = (await site.get("configmaps", "fixed"))["metadata"]["uid"]
+    site.consent(ObjectId("", "ConfigMap", site.namespace, "fixed"), "gitops-ctl.dev/recreate")
+    site.push({"fixed.yaml": immutable(site, "2", recreate=uid)})
+
+    async def goes() -> bool:
+        return "deletionTimestamp" in (await site.get("configmaps", "fixed"))["metadata"]
+
+    async def is_newer() -> bool:
+        return bool((await site.get("configmaps", "n0000"))["data"] == {"key": "2"})
+
+    await until(goes, what="the old object waits for its finalizer")
+    site.push({"n0000.yaml": site.config_map("n0000", "2")})
+    await until(is_newer, what="the newer commit is applied beside it")
+    await site.admin.patch_merge(path, {"metadata": {"finalizers": None}}, manager=EDITOR)
+    await site.until_ready()
 
 
 async def test_S07_other_parameters_of_a_storage_class_hold_it_alone(site: Bench) -> None:

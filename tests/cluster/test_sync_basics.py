@@ -215,6 +215,12 @@ async def test_units_wait_for_the_units_they_depend_on(site: Bench) -> None:
     await site.until_ready("app")
     await site.sync("base", path="base", dependsOn=["app"])
     assert "cycle: base, app, base" in (await site.until_reason("DependencyNotReady", name="base"))["message"]
+    assert (
+        "cycle: base, app, base"
+        in (await site.until_reason("DependencyNotReady", name="base", kind="Stalled"))["message"]
+    )
+    await site.sync("base", path="base")
+    await site.until_ready("base")
 
 
 async def test_secrets_are_read_by_name_as_the_account_and_never_watched(site: Bench) -> None:
