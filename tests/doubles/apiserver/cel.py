@@ -7,6 +7,7 @@ from typing import Any
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional, ext_strings
 
+from gitops_ctl.core.goduration import nanoseconds
 from tests.doubles.apiserver.answers import not_implemented
 from tests.doubles.apiserver.schema_facts import ANY, Fact, Schema
 
@@ -82,10 +83,26 @@ class Rules:
         return str(result.value()) if result.type() == cel.Type.STRING else ""
 
     def _value(self, text: str, value: Any, old: Any) -> Any:
+        if "duration(" in text:
+            value, old = _with_durations(value), _with_durations(old)
         try:
             return self.compile(text).eval(data={"self": value, "oldSelf": old})
         except RuntimeError as error:
             raise RuleFailed(str(error)) from error
+
+
+def _with_durations(value: Any) -> Any:
+    """Durations as this engine reads them: it knows no `µs`, and takes what does not fit in 64 bits, both unlike the server's."""
+    if isinstance(value, dict):
+        return {name: _with_durations(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_with_durations(item) for item in value]
+    if not isinstance(value, str) or re.search(r"[0-9.][a-z\u00b5\u03bc]+$", value) is None:
+        return value
+    try:
+        return f"{nanoseconds(value)}ns"
+    except ValueError:
+        return "no duration"
 
 
 @lru_cache(maxsize=4096)
