@@ -258,7 +258,7 @@ def _rules_for(root: Introduction, *, path: str) -> tuple[JsonObject, ...]:
 
 
 def _write_next_steps(tenant: Tenant, rules: tuple[JsonObject, ...]) -> None:
-    rights = applier_rights(tenant, rules)
+    rights = applier_rights(tenant.namespace, tenant.service_account, rules=rules)
     sync = yaml.safe_dump(sync_document(tenant), sort_keys=False)
     click.echo(f"\nGitSource and Sync {tenant.namespace}/{tenant.source} are there.  What is left to you:")
     click.echo(f"\n1. {tenant.account} needs at least these rights; `kubectl apply -f FILE` gives them:\n")

@@ -241,24 +241,24 @@ def granted(name: str, rules: Iterable[JsonObject], *, account: str, namespace: 
     return role, binding
 
 
-def applier_rights(tenant: Tenant, rules: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
-    """What a person grants to the Sync's account: the rules everywhere, and the Syncs of its own namespace.
+def applier_rights(namespace: str, account: str, *, rules: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
+    """What a person grants to a Sync's account: the rules everywhere, and the Syncs of its own namespace.
 
     Never Syncs of other namespaces: whoever writes one there acts as an account of that namespace.
     """
-    name = f"{tenant.namespace}-{tenant.service_account}"
+    name = f"{namespace}-{account}"
     elsewhere = [rule for rule in rules if rule.get("apiGroups") != [GROUP]]
-    own = f"{tenant.service_account}-syncs"
+    own = f"{account}-syncs"
     syncs: JsonValue = [{"apiGroups": [GROUP], "resources": ["syncs"], "verbs": list(_APPLY_VERBS)}]
     return (
-        *granted(name, elsewhere, account=tenant.service_account, namespace=tenant.namespace),
-        _object(f"{_RBAC}/v1", "Role", tenant.namespace, own, rules=syncs),
+        *granted(name, elsewhere, account=account, namespace=namespace),
+        _object(f"{_RBAC}/v1", "Role", namespace, own, rules=syncs),
         _object(
             f"{_RBAC}/v1",
             "RoleBinding",
-            tenant.namespace,
+            namespace,
             own,
             roleRef={"apiGroup": _RBAC, "kind": "Role", "name": own},
-            subjects=[{"kind": "ServiceAccount", "name": tenant.service_account, "namespace": tenant.namespace}],
+            subjects=[{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
         ),
     )

@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "reconcile": ("gitops_ctl.cli.control:reconcile", "Ask for a pass now."),
     "report": ("gitops_ctl.cli.report:report", "Write a self-contained HTML page of the present state."),
     "resume": ("gitops_ctl.cli.control:resume", "Let a suspended source or sync go on."),
+    "rights": ("gitops_ctl.cli.rights:rights", "Print the least rights that the account of a Sync needs."),
     "rollout": (
         "gitops_ctl.cli.rolloutcommand:rollout",
         "Prepare what you sign for a software rollout: pause, resume, cancel, activate, invalidate, recover.",

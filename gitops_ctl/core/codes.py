@@ -135,7 +135,12 @@ class ErrorCode(enum.Enum):
     REPLY_LOST = Entry(2002, "reply-lost", "Unavailable", "wait; it is tried again by itself")
     RATE_LIMITED = Entry(2003, "rate-limited", "Unavailable", "wait; it is tried again by itself")
     BLOCKED = Entry(2004, "blocked", "Blocked", "see the message")
-    FORBIDDEN = Entry(2005, "forbidden", "Forbidden", "grant the right that the message names")
+    FORBIDDEN = Entry(
+        2005,
+        "forbidden",
+        "Forbidden",
+        "grant the right that the message names; `gitops-ctl rights SYNC -n NAMESPACE` prints all",
+    )
     NOT_FOUND = Entry(2006, "not-found", "NotFound", "create the object that the message names")
     CONFLICT = Entry(2007, "conflict", "Conflict", "wait; it is planned again by itself")
     REFUSED = Entry(2008, "refused", "ApplyRefused", "change the document as the server says")

@@ -11,10 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gitops_ctl.kube.events import EventRecorder
 from tests.support.cli import Done, run_cli
-from tests.support.cluster import ControlPlaneHandle
+from tests.support.cluster import AuditLog, ControlPlaneHandle
 from tests.support.product import ADMIN, AUTHOR, PLATFORM, Product, config_map, people, product_world  # noqa: F401
 from tests.support.sync_cluster import until
 
@@ -254,3 +255,42 @@ async def test_a_wrong_name_is_one_clear_error(desk: Desk, arguments: tuple[str,
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("error GC")
     assert said in done.err
+
+
+async def test_rights_are_those_that_the_account_was_seen_to_use_and_those_that_it_lacks(
+    world: Product, desk: Desk, audit_log: AuditLog
+) -> None:
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    await world.admin.delete(f"{rbac}/clusterrolebindings/{world.namespace}")
+    meta = {"name": "a", "namespace": world.namespace}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta}
+    commit = world.push({"site/a.yaml": config_map("a"), "site/lease.yaml": yaml.safe_dump(lease)})
+    await world.until_reason("ObjectsHeld", sync="site")
+    done = await desk("rights", "site")
+    assert (done.code, done.err) == (0, "")
+    role, binding, *own = yaml.safe_load_all(done.out)
+    for tree in (role, binding):
+        await world.admin.apply(f"{rbac}/{tree['kind'].lower()}s/{tree['metadata']['name']}", tree, manager="tests")
+    try:
+        await world.until_applied(commit)
+    finally:
+        for tree in (role, binding):
+            await world.admin.delete(f"{rbac}/{tree['kind'].lower()}s/{tree['metadata']['name']}")
+    granted = {
+        (rule["apiGroups"][0], resource): set(rule["verbs"]) for rule in role["rules"] for resource in rule["resources"]
+    }
+    used: dict[tuple[str, str], set[str]] = {}
+    account = f"system:serviceaccount:{world.namespace}:applier"
+    for entry in audit_log.entries(user=account, namespace=world.namespace):
+        at = entry["objectRef"]
+        used.setdefault((at.get("apiGroup", ""), at["resource"]), set()).add(entry["verb"])
+    assert granted.keys() == used.keys() == {("", "configmaps"), ("coordination.k8s.io", "leases")}
+    assert all(used[kind] <= granted[kind] for kind in used)
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "applier", "namespace": world.namespace}]
+    assert [tree["kind"] for tree in own] == ["Role", "RoleBinding"]
+
+
+async def test_rights_of_a_sync_that_is_not_there_are_one_clear_error(world: Product, desk: Desk) -> None:
+    done = await desk("rights", "missing")
+    assert (done.code, done.out) == (1, "")
+    assert "missing" in done.err

@@ -162,7 +162,9 @@ def test_the_printed_rights_hold_the_syncs_of_the_own_namespace_and_of_no_other(
         (GroupVersionKind("", "v1", "ConfigMap"), "configmaps"),
         (GroupVersionKind("gitops-ctl.dev", "v1alpha1", "Sync"), "syncs"),
     ]
-    everywhere, bound, within, bound_within = applier_rights(TENANT, required_rules(kinds))
+    everywhere, bound, within, bound_within = applier_rights(
+        TENANT.namespace, TENANT.service_account, rules=required_rules(kinds)
+    )
     assert [rule["resources"] for rule in objects_at(everywhere, "rules")] == [["configmaps"]]
     assert [rule["resources"] for rule in objects_at(within, "rules")] == [["syncs"]]
     assert (within["kind"], text_at(within, "metadata", "namespace")) == ("Role", "team-network")
