@@ -12,17 +12,17 @@ SPREAD := -n 3 --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 help:
-	@echo 'make demo     the main job on this machine, from signed commits to Ready objects'
-	@echo 'make demo-cni a cluster moves from kube-proxy to Cilium and back, with pull requests on a real Gitea'
+	@echo 'make demo          the main job on this machine, from signed commits to Ready objects'
+	@echo 'make demo-cni      a cluster moves from kube-proxy to Cilium and back, with pull requests on a real Gitea'
 	@echo 'make demo-topology racks come into an inventory in Git, with a real Kueue and Node Feature Discovery'
-	@echo 'make test     all tests in everyday size; builds the real components once, beside the fast tests'
-	@echo 'make check    format, lint, types, layers, sizes, generated files: what a commit must pass'
-	@echo 'make sim      simulations with a sample of faults; make soak has one at every I/O point'
-	@echo 'make faults   tests of docs/what-can-go-wrong.md and of the promises; lists the ids without one'
-	@echo 'make bench    side-by-side measurements, as a table and as JSON'
-	@echo 'make soak     full sizes of what test scales down'
-	@echo 'make peers    builds the real components and runs the tests against them'
-	@echo 'make docs     builds the documentation'
+	@echo 'make test          all tests in everyday size; builds the real components once, beside the fast tests'
+	@echo 'make check         format, lint, types, layers, sizes, generated files: what a commit must pass'
+	@echo 'make sim           simulations with a sample of faults; make soak has one at every I/O point'
+	@echo 'make faults        tests of docs/what-can-go-wrong.md and of the promises; lists the ids without one'
+	@echo 'make bench         side-by-side measurements, as a table and as JSON'
+	@echo 'make soak          full sizes of what test scales down'
+	@echo 'make peers         builds the real components and runs the tests against them'
+	@echo 'make docs          builds the documentation'
 
 .venv/.synced: uv.lock pyproject.toml tools/setup.sh
 	@tools/setup.sh
