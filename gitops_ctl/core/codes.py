@@ -136,10 +136,7 @@ class ErrorCode(enum.Enum):
     RATE_LIMITED = Entry(2003, "rate-limited", "Unavailable", "wait; it is tried again by itself")
     BLOCKED = Entry(2004, "blocked", "Blocked", "see the message")
     FORBIDDEN = Entry(
-        2005,
-        "forbidden",
-        "Forbidden",
-        "grant the right that the message names; `gitops-ctl rights SYNC -n NAMESPACE` prints all",
+        2005, "forbidden", "Forbidden", "grant the named right; `gitops-ctl rights SYNC -n NAMESPACE` prints all"
     )
     NOT_FOUND = Entry(2006, "not-found", "NotFound", "create the object that the message names")
     CONFLICT = Entry(2007, "conflict", "Conflict", "wait; it is planned again by itself")
