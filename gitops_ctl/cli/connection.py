@@ -11,7 +11,7 @@ import click
 
 from gitops_ctl.core.clock import SystemClock
 from gitops_ctl.core.codes import ErrorCode
-from gitops_ctl.core.errors import BlockedError, Unavailable
+from gitops_ctl.core.errors import BlockedError, Refused, Unavailable
 
 if TYPE_CHECKING:
     from gitops_ctl.kube.transport import KubeClient
@@ -27,6 +27,16 @@ class Target:
     kubeconfig: Path | None
     context: str | None
     namespace: str
+
+
+def require_namespace(namespace: str, *, subject: str = "") -> None:
+    """For a command about one object.
+
+    Raises:
+        Refused: USAGE; no namespace is named.
+    """
+    if not namespace:
+        raise Refused("no namespace is named", code=ErrorCode.USAGE, subject=subject, hint="add --namespace")
 
 
 def cluster_options(function: _FunctionT) -> _FunctionT:

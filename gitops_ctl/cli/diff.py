@@ -13,7 +13,7 @@ from gitops_ctl.api.gitops import parse_sync
 from gitops_ctl.api.sync import Sync
 from gitops_ctl.cli.compare import Question, checkout_revision, compare
 from gitops_ctl.cli.comparison import Action, Comparison, Finding, Item
-from gitops_ctl.cli.connection import Target, cluster_options, connected, run_async
+from gitops_ctl.cli.connection import Target, cluster_options, connected, require_namespace, run_async
 from gitops_ctl.cli.history import open_checkout
 from gitops_ctl.cli.kinds import SYNC
 from gitops_ctl.cli.output import Format, Result, Table, clean, output_option, write_result
@@ -79,8 +79,7 @@ def diff(  # noqa: PLR0913  each is an option
     Nothing is written: the server answers dry runs.  Exit code 2: something would change; 1: an object is held or could not be
     asked about; 0: the cluster is as the checkout says.
     """
-    if not namespace:
-        raise Refused("no namespace is named", code=ErrorCode.USAGE, hint="add --namespace")
+    require_namespace(namespace)
     name = sync.removeprefix("gsync/").removeprefix("sync/")
     wish = Wish(Target(kubeconfig, context, namespace), name, directory, revision, as_sync, options)
     register_scheduling(options)

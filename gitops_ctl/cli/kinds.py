@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gitops_ctl.api.names import GROUP, VERSION
+from gitops_ctl.cli.connection import require_namespace
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.errors import Refused
 
@@ -52,6 +53,5 @@ def parse_named(text: str, *, namespace: str) -> Named:
     kind = next((kind for kind in (GIT_SOURCE, SYNC) if word.lower() in kind.words), None)
     if kind is None or not name or "/" in name:
         raise Refused(f"{text!r} is not <kind>/<name>", code=ErrorCode.USAGE, hint="write gsrc/<name> or gsync/<name>")
-    if not namespace:
-        raise Refused("no namespace is named", code=ErrorCode.USAGE, hint="add --namespace")
+    require_namespace(namespace)
     return Named(kind, namespace, name)

@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 
 from gitops_ctl.api.names import ANNOTATION_REOPEN_AT, GROUP, VERSION
-from gitops_ctl.cli.connection import Target, cluster_options, connected, run_async
+from gitops_ctl.cli.connection import Target, cluster_options, connected, require_namespace, run_async
 from gitops_ctl.core.clock import Clock, SystemClock, to_rfc3339
 from gitops_ctl.core.codes import ErrorCode
 from gitops_ctl.core.conditions import condition_of
-from gitops_ctl.core.errors import Refused, TransientError
+from gitops_ctl.core.errors import TransientError
 from gitops_ctl.core.jsonvalue import JsonObject, object_at, text_at
 
 _MANAGER = "gitops-ctl-cli"
@@ -33,8 +33,7 @@ def reopen(
 
     One that is open is rebuilt on the present base, when that has moved: a forge may drop its approvals then.  Nothing is forced: a branch that somebody else has changed stays as it is.
     """
-    if not namespace:
-        raise Refused("no namespace is named", code=ErrorCode.USAGE, hint="add --namespace")
+    require_namespace(namespace)
     target = Target(kubeconfig, context, namespace)
     run_async(_reopen(target, name=name, limit_s=timeout if wait else 0.0, clock=SystemClock()))
 

@@ -7,7 +7,7 @@ import click
 import yaml
 
 from gitops_ctl.api.gitops import parse_sync
-from gitops_ctl.cli.connection import Target, cluster_options, connected, run_async
+from gitops_ctl.cli.connection import Target, cluster_options, connected, require_namespace, run_async
 from gitops_ctl.cli.installing import applier_rights, required_rules
 from gitops_ctl.cli.kinds import SYNC
 from gitops_ctl.core.codes import ErrorCode
@@ -28,8 +28,7 @@ def rights(*, name: str, kubeconfig: Path | None, context: str | None, namespace
 
     They are for the kinds in its inventory, and for those of objects that are held: what it may not apply yet is among them.
     """
-    if not namespace:
-        raise Refused("no namespace is named", code=ErrorCode.USAGE, hint="add --namespace")
+    require_namespace(namespace)
     found = run_async(_rights(Target(kubeconfig, context, namespace), name=name))
     click.echo(yaml.safe_dump_all(found, sort_keys=False), nl=False)
 

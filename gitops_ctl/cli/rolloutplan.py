@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from gitops_ctl.api.rollout import parse_rollout
-from gitops_ctl.cli.connection import Target, connected, kubeconfig_options, run_async
+from gitops_ctl.cli.connection import Target, connected, kubeconfig_options, require_namespace, run_async
 from gitops_ctl.cli.output import Format, output_option, write_result
 from gitops_ctl.cli.rolloutforecast import forecast_result, forecast_text
 from gitops_ctl.cli.rolloutworld import Looking, RolloutWorld, WorldFiles, world_in_files
@@ -166,8 +166,7 @@ def _document(file: Path, name: str, namespace: str) -> JsonObject:
         raise Refused(f"{file} holds {which}", code=ErrorCode.USAGE, subject=str(file), hint=hint)
     meta = object_at(found[0], "metadata")
     place = text_at(meta, "namespace") or namespace
-    if not place:
-        raise Refused("no namespace is named", code=ErrorCode.USAGE, subject=str(file), hint="add --namespace")
+    require_namespace(place, subject=str(file))
     return {**found[0], "metadata": {**meta, "namespace": place}}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitops_ctl.cli.connection import Target, cluster_options, connected, run_async
+from gitops_ctl.cli.connection import Target, cluster_options, connected, require_namespace, run_async
 from gitops_ctl.cli.output import Format, Result, Table, output_option, write_result
 from gitops_ctl.cli.topologyfiles import objects_in
 from gitops_ctl.core.codes import ErrorCode
@@ -77,8 +77,7 @@ def plan(
 def _require_name(name: str, namespace: str) -> None:
     if "/" in name or name.endswith((".yaml", ".yml", ".json")):
         raise Refused(f"{name}: there is no such file", code=ErrorCode.USAGE, hint="name a file, or a rollout")
-    if not namespace:
-        raise Refused("no namespace is named", code=ErrorCode.USAGE, hint="add --namespace")
+    require_namespace(namespace)
 
 
 def _result(findings: Iterable[Finding], trees: Iterable[JsonObject], *, form: Format) -> Result:

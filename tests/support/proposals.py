@@ -192,3 +192,10 @@ class Desktop:
     def commits_of(self, branch: str) -> int:
         """Commits that the branch has and main lacks."""
         return int(self.remote.git("rev-list", "--count", f"main..{branch}"))
+
+
+def require_one_of_everything(desk: Desktop, where: str, *, pushes: int = 1) -> None:
+    """One pull request with one commit of ours, and no push more than there had to be."""
+    assert len(desk.forge.pulls) == 1, where
+    assert desk.commits_of(desk.branch) == 1, where
+    assert len(desk.git.pushes) == pushes, where

@@ -9,7 +9,7 @@ import pytest
 from gitops_ctl.core.errors import Unavailable
 from gitops_ctl.forge.model import Remembered
 from tests.support.git_keys import SshKey
-from tests.support.proposals import ADD, REPLACE, Crash, Desktop
+from tests.support.proposals import ADD, REPLACE, Crash, Desktop, require_one_of_everything
 
 Point = tuple[str, str]
 WRITES = ("push", "create", "record", "close", "put_comment", "reopen")
@@ -67,9 +67,7 @@ async def test_a_crash_at_every_step_ends_with_one_pull_request_one_commit_and_o
         desk = Desktop.make(tmp_path / str(place), key=key)
         await crash_at(desk, place)
         where = f"crash at {points[place]}"
-        assert len(desk.forge.pulls) == 1, where
-        assert desk.commits_of(desk.branch) == 1, where
-        assert len(desk.git.pushes) == 1, where
+        require_one_of_everything(desk, where)
         assert desk.status.number == 1, where
 
 
@@ -85,9 +83,7 @@ async def test_a_crash_while_a_changed_request_is_rebuilt_leaves_one_of_everythi
         desk = await ready(str(place))
         await crash_at(desk, place)
         where = f"crash at {points[place]}"
-        assert len(desk.forge.pulls) == 1, where
-        assert desk.commits_of(desk.branch) == 1, where
-        assert len(desk.git.pushes) == 2, where
+        require_one_of_everything(desk, where, pushes=2)
         assert "k8sServicePort" in desk.forge.pulls[1].body, where
 
 

@@ -10,7 +10,7 @@ from gitops_ctl.forge.model import Remembered
 from gitops_ctl.git.writing import Signs
 from gitops_ctl.trust.signing import load_signer
 from tests.support.git_keys import SshKey
-from tests.support.proposals import ADD, REPLACE, VALUES, Crash, Desktop, no_point
+from tests.support.proposals import ADD, REPLACE, VALUES, Crash, Desktop, no_point, require_one_of_everything
 from tests.unit.forge.test_proposal_crashes import crash_at, points_of
 
 
@@ -80,9 +80,7 @@ async def test_a_crash_at_every_step_ends_with_one_pull_request_one_commit_and_o
         desk = made(tmp_path / str(place), key, signer)
         await crash_at(desk, place)
         where = f"crash at {points[place]}"
-        assert len(desk.forge.pulls) == 1, where
-        assert desk.commits_of(desk.branch) == 1, where
-        assert len(desk.git.pushes) == 1, where
+        require_one_of_everything(desk, where)
         assert desk.status.number == 1, where
 
 
