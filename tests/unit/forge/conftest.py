@@ -1,13 +1,26 @@
-"""The published description of GitHub's interface, fetched once into the user's cache; a run without it fails."""
+"""A proposer's key and desk, and the published description of GitHub's interface: fetched once into the user's cache; a run without it fails."""
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.support.forge_github import OPERATIONS, FakeGithub
 from tests.support.forge_openapi import Interface
+from tests.support.git_keys import SshKey
+from tests.support.proposals import Desktop
 from tools.peers.descriptions import GITHUB, described
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> SshKey:
+    return SshKey.generate(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture
+def desk(tmp_path: Path, key: SshKey) -> Desktop:
+    return Desktop.make(tmp_path, key=key)
 
 
 def _interface(name: str, base: str) -> Interface:

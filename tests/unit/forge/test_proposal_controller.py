@@ -23,11 +23,6 @@ from tests.support.proposals import ADD, REPLACE, TEXT, VALUES
 from tests.support.sync_cluster import until
 
 
-@pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> SshKey:
-    return SshKey.generate(tmp_path_factory.mktemp("keys"))
-
-
 async def _running(tmp_path: Path, key: SshKey, *, plain: bool) -> AsyncIterator[Tenant]:
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(FakeApiServer(ApiServer(lag=0)))

@@ -15,11 +15,6 @@ Point = tuple[str, str]
 WRITES = ("push", "create", "record", "close", "put_comment", "reopen")
 
 
-@pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> SshKey:
-    return SshKey.generate(tmp_path_factory.mktemp("keys"))
-
-
 class Fuse:
     """Lets `left` points pass and ends the pass at the next one; counts all of them."""
 

@@ -2,24 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from gitops_ctl.forge.neutral import Head
 from gitops_ctl.kube.lease import LeadershipLost
-from tests.support.git_keys import SshKey
 from tests.support.proposals import Crash, Desktop, no_point
-
-
-@pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> SshKey:
-    return SshKey.generate(tmp_path_factory.mktemp("keys"))
-
-
-@pytest.fixture
-def desk(tmp_path: Path, key: SshKey) -> Desktop:
-    return Desktop.make(tmp_path, key=key)
 
 
 def made_anew(desk: Desktop) -> None:

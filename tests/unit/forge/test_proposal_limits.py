@@ -16,11 +16,6 @@ from tests.support.proposals import TEXT, VALUES
 from tests.support.sync_cluster import until
 
 
-@pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> SshKey:
-    return SshKey.generate(tmp_path_factory.mktemp("keys"))
-
-
 @pytest.fixture
 async def lab(tmp_path: Path, key: SshKey) -> AsyncIterator[Tenant]:
     async with AsyncExitStack() as stack:

@@ -18,11 +18,6 @@ def openpgp() -> Signs:
     return load_signer({"openpgp": bytes(pysequoia.Tsk.generate("gitops-ctl <gitops-ctl@example.net>"))})
 
 
-@pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> SshKey:
-    return SshKey.generate(tmp_path_factory.mktemp("keys"))
-
-
 @pytest.fixture(scope="module", params=["openpgp", "ecdsa"])
 def signer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Signs:
     if request.param == "openpgp":

@@ -1,7 +1,6 @@
 """Each pass looks at the project first: moved, archived, or another repository behind the name (forges.md, section 18)."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,20 +8,9 @@ import pytest
 from gitops_ctl.forge.adapters import forge_adapter
 from gitops_ctl.forge.errors import BaseMissing, RepositoryUnavailable
 from gitops_ctl.forge.project import project_of
-from tests.support.git_keys import SshKey
 from tests.support.kube_clock import JumpingClock
 from tests.support.proposals import ADD, REPLACE, Crash, Desktop, no_point
 from tests.unit.forge.test_forgejo_dialect import BASE, Recorded
-
-
-@pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> SshKey:
-    return SshKey.generate(tmp_path_factory.mktemp("keys"))
-
-
-@pytest.fixture
-def desk(tmp_path: Path, key: SshKey) -> Desktop:
-    return Desktop.make(tmp_path, key=key)
 
 
 def left_alone(desk: Desktop, before: Any) -> None:

@@ -16,16 +16,6 @@ from tests.support.git_keys import SshKey
 from tests.support.proposals import ADD, REPLACE, TEXT, VALUES, Desktop
 
 
-@pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> SshKey:
-    return SshKey.generate(tmp_path_factory.mktemp("keys"))
-
-
-@pytest.fixture
-def desk(tmp_path: Path, key: SshKey) -> Desktop:
-    return Desktop.make(tmp_path, key=key)
-
-
 async def test_one_pass_makes_one_branch_with_one_signed_commit_and_one_pull_request(
     desk: Desktop, key: SshKey, tmp_path: Path
 ):
